@@ -1,0 +1,169 @@
+package fold
+
+import (
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// Snapshot is everything that is published after a round. It is never written to after Apply returned it, so any
+// number of readers may share it. Times are unix seconds; counters run since Engine.Since.
+type Snapshot struct {
+	At      float64  // when the round ended
+	Rounds  uint64   // rounds so far
+	Engines []Engine // sorted by ID
+	Windows []Window // judgement windows committed in this round
+	Layouts [fact.NumFamilies]int
+}
+
+// Phase says in one word what can be expected of an engine's numbers.
+type Phase string
+
+// The phases of an engine.
+const (
+	PhaseUnseen  Phase = "unseen"     // never a good page
+	PhaseWarming Phase = "warming_up" // pages, but no judgement window has been committed yet
+	PhaseJudging Phase = "judging"    // windows are being committed
+	PhaseDown    Phase = "down"       // the last poll brought no page
+	PhaseStalled Phase = "stalled"    // pages come, work is in flight, and nothing has moved for a while
+)
+
+// Engine is one endpoint: what holds for all its ranks together.
+type Engine struct {
+	ID     string
+	Target fact.Target
+	Model  string // "" unless the page names exactly one
+
+	Phase    Phase
+	Since    float64 // when our counters of this engine started: their created timestamp
+	Up       bool    // the last poll brought a page that was accepted or skipped as torn
+	LastPoll float64 // receipt of the last accepted page; 0 none yet
+	PollTook float64 // seconds the last poll took
+	Failures []Tally // failed polls and refused pages by reason, sorted
+	Skipped  []Tally // pages read but not judged, by reason, sorted
+	Resets   uint64  // process changes seen
+
+	Dialect, Version string
+	Missing          []fact.Missing
+	Warnings         []string
+	Start            float64 // start time of the process; 0 unknown
+	Series           int     // samples on the last page
+
+	Ledger    Ledger
+	SLOs      []SLO
+	Fallbacks []Tally // windows that were judged by less than the best method, by reason
+	Conflicts uint64  // windows in which the page contradicted itself
+	Ranks     []Rank  // sorted by ID
+}
+
+// Tally counts occurrences of a named thing.
+type Tally struct {
+	Name  string
+	Count uint64
+}
+
+// Span is a count known as an interval; exact when Lower == Upper, unknown when !Known.
+type Span struct {
+	Lower, Upper uint64
+	Known        bool
+}
+
+// Exact reports whether the span is a single known number.
+func (s Span) Exact() bool { return s.Known && s.Lower == s.Upper }
+
+// Ledger accounts for HTTP requests, committed at the end of each judgement window. At every commit
+// arrived = finished + failed + cancelled + rejected + lost + in flight, except for what Unexplained counts.
+type Ledger struct {
+	// Committed is false until the first window has ended: then nothing below is known yet.
+	Committed bool
+	Absent    string // why the ledger cannot be kept; "" when it can
+
+	Arrived, Finished, Failed, Cancelled Span
+	RejectedAdmission, RejectedClient    Span
+	Lost, Unexplained                    Span
+}
+
+// SLO is one objective on one engine. Requests, Lower and Upper count sequences and move together, once a window.
+type SLO struct {
+	Objective *slo.Objective
+	Judged    bool   // at least one window was committed with an interval
+	Absent    string // why there is no interval; "" when there is
+
+	Requests     uint64 // the denominator under the objective's policy
+	Lower, Upper uint64 // qualified: lower <= truth <= upper
+	Violations   []Violation
+}
+
+// Violation counts the observations over one clause's threshold: a marginal, in the population of that histogram
+// (first tokens for TTFT, finished sequences for the rest). Upper counts those that may be over it.
+type Violation struct {
+	Metric       fact.Family
+	Lower, Upper uint64
+}
+
+// Rank is one scheduler: ID equals the engine's without data parallelism, else engine/rank.
+type Rank struct {
+	ID    string
+	Model string
+
+	Fresh                      bool // the gauges below are of a page young enough to be true now
+	Running, Waiting, KVUsage  fact.Number
+	Sequences                  []fact.ReasonCount
+	PromptTokens, OutputTokens fact.Number // processed, aborted sequences included
+	DonePrompt, DoneOutput     fact.Number // of finished sequences
+	Preemptions                fact.Number
+
+	Histograms [fact.NumFamilies]*Projected // nil when the engine has no such histogram
+	Quantiles  []Quantile
+	Coverage   []Coverage
+}
+
+// Projected is a histogram on the shared grid. Floor and Ceil are counts per bucket (not cumulative),
+// len(Grid)+1 long; Sum is the engine's own sum of values.
+type Projected struct {
+	Grid        []float64
+	Floor, Ceil []uint64
+	Sum         float64
+}
+
+// Quantile is the interval (Lower, Upper] of one order statistic over a sliding window of one rank.
+type Quantile struct {
+	Metric       fact.Family
+	Q            float64
+	Window       float64 // seconds
+	Start, End   float64 // the polls between which the observations fell
+	Lower, Upper float64 // Upper is +Inf in the overflow bucket
+	Count        uint64
+}
+
+// Coverage is the share of a sliding window that polls covered.
+type Coverage struct {
+	Window float64 // seconds
+	Ratio  float64
+}
+
+// Window is one committed judgement window of one engine under one objective.
+type Window struct {
+	Engine, Model, SLO string
+	Start, End         float64 // when its first and last page were asked for
+	Partial            bool    // shorter than the judgement window: the process ended, or the recording did
+
+	Arrived, Finished, Failed, Cancelled Span // HTTP requests
+	Rejected, Lost, Unexplained          Span
+	Sequences                            uint64 // finished sequences
+
+	Requests     uint64 // the denominator, sequences
+	RequestsOK   bool   // Requests is known
+	Lower, Upper uint64
+	Violations   []Violation
+	Evidence     string // "histogram"; "" when there is no interval
+	Method       slo.Method
+	Note         string // why a better method was not used
+	Reason       string // why there is no interval
+	Quantiles    []RankQuantile
+}
+
+// RankQuantile is a quantile with the rank it belongs to.
+type RankQuantile struct {
+	Engine, Model string
+	Quantile
+}

@@ -1,0 +1,3 @@
+module github.com/goodput-exporter/goodput-exporter
+
+go 1.26
