@@ -1,0 +1,256 @@
+// Package lawtest holds the laws of the source tree that no compiler checks: who may import whom, what a pure package
+// may not do, and what no file may say. It has tests only and knows nothing of what the program computes.
+package lawtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/goodput-exporter/goodput-exporter"
+
+// row is what one package may import. Anything that is not listed is forbidden, so a new import is a decision that
+// somebody makes here, in view of the others.
+type row struct {
+	ours    []string // packages of this module, relative to it; "*" is all of them
+	outside []string // import path prefixes of other modules; none: nothing outside std, not even indirectly
+	pure    bool     // takes values and returns values: only the packages of pureStd
+	time    bool     // a pure package that needs the types of package time (never its clock)
+}
+
+// allowed is the import table. Imports point from the edge to the core: cmd -> collectors, exporter -> fold -> slo ->
+// fact -> hist. Collectors do not know each other, and the core knows neither them nor Prometheus.
+var allowed = map[string]row{
+	"exporter/hist":    {pure: true},
+	"exporter/catalog": {pure: true},
+	"exporter/fact":    {pure: true, time: true, ours: []string{"exporter/hist"}},
+	"exporter/slo":     {pure: true, time: true, ours: []string{"exporter/fact", "exporter/hist"}},
+	"exporter/fold":    {pure: true, ours: []string{"exporter/fact", "exporter/hist", "exporter/slo"}},
+	"exporter/config":  {ours: []string{"exporter/fact", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
+	"exporter": {
+		ours:    []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/slo"},
+		outside: []string{"github.com/prometheus/client_golang"},
+	},
+
+	"collectors/discovery": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{"gopkg.in/yaml.v3"}},
+	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
+	"collectors/recording": {ours: []string{"exporter/fact"}},
+
+	"cmd/goodput-exporter": {ours: []string{"*"}, outside: []string{
+		"github.com/alecthomas/kingpin", "github.com/prometheus/client_golang", "github.com/prometheus/common",
+		"github.com/prometheus/exporter-toolkit",
+	}},
+	"internal/lawtest": {},
+	"test/demo":        {ours: []string{"collectors/recording", "exporter/fact"}},
+}
+
+// pureStd is the part of the standard library that computes and nothing else. io is there for its interfaces.
+var pureStd = []string{
+	"bytes", "cmp", "container/heap", "errors", "fmt", "io", "iter", "maps", "math", "math/big", "math/bits", "regexp",
+	"slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
+}
+
+// banned modules are in no binary of ours, by whatever way they would get in.
+var banned = map[string]string{
+	"k8s.io/":                          "pods are listed and watched over net/http: docs/adr/0004-no-client-go.md",
+	"sigs.k8s.io/":                     "pods are listed and watched over net/http: docs/adr/0004-no-client-go.md",
+	"github.com/NVIDIA/":               "DCGM can end or hang its process, so it lives in a child: docs/adr/0005-dcgm-in-a-child-process.md",
+	"github.com/prometheus/prometheus": "the server's modules are for tests; the exporter speaks the exposition format alone",
+}
+
+// pkg is what `go list` says about one package.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Standard   bool
+	DepOnly    bool
+	GoFiles    []string
+	Imports    []string // direct, without those of tests
+	Deps       []string // direct and indirect
+}
+
+// list asks the go command for the packages of this module and everything under them.
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,Standard,DepOnly,GoFiles,Imports,Deps", "./...")
+	cmd.Dir = root(t)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list in %s: %v\n%s", cmd.Dir, err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatalf("reading the output of go list: %v", err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// root is the directory of go.mod: tests run in the directory of their package.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// own is a package's path inside the module, and false for a package that is not ours.
+func own(importPath string) (string, bool) {
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// offences lists every import that the table does not allow.
+func offences(pkgs []pkg, table map[string]row) []string {
+	std := map[string]bool{}
+	for _, p := range pkgs {
+		std[p.ImportPath] = p.Standard
+	}
+	var found []string
+	for _, p := range pkgs {
+		name, ours := own(p.ImportPath)
+		if !ours {
+			continue
+		}
+		r, known := table[name]
+		if !known {
+			found = append(found, fmt.Sprintf("%s is not in the import table: add a row to allowed in internal/lawtest that says what it may import", name))
+			continue
+		}
+		for _, imp := range p.Imports {
+			if why := judge(name, r, imp, std[imp]); why != "" {
+				found = append(found, fmt.Sprintf("%s imports %s: %s", name, strings.TrimPrefix(imp, module+"/"), why))
+			}
+		}
+		for _, dep := range p.Deps {
+			if why := judgeIndirect(r, dep, std[dep]); why != "" && !slices.Contains(p.Imports, dep) {
+				found = append(found, fmt.Sprintf("%s depends on %s: %s", name, dep, why))
+			}
+		}
+	}
+	return found
+}
+
+// judge says which law one direct import breaks, and what to do; "" when it breaks none.
+func judge(from string, r row, imp string, std bool) string {
+	if to, ours := own(imp); ours {
+		if slices.Contains(r.ours, to) || slices.Contains(r.ours, "*") {
+			return ""
+		}
+		switch {
+		case strings.HasPrefix(from, "collectors/") && strings.HasPrefix(to, "collectors/"):
+			return "collectors do not know each other; what both need belongs into exporter/fact, what joins them into cmd"
+		case r.pure && (to == "exporter" || strings.HasPrefix(to, "collectors/") || strings.HasPrefix(to, "cmd/")):
+			return "imports point from the edge to the core; pass the value in, or let cmd wire it"
+		}
+		return fmt.Sprintf("its row allows %v of ours; take the value as an argument, or argue for a new entry in the table", r.ours)
+	}
+	if std {
+		if !r.pure || slices.Contains(pureStd, imp) || (r.time && imp == "time") {
+			return ""
+		}
+		if imp == "time" {
+			return "times in the core are unix seconds and durations are seconds, as float64: docs/adr/0006-unix-seconds-in-the-core.md"
+		}
+		return "a pure package takes values and returns values; do this at the edge (collectors, exporter, cmd) and pass the result in"
+	}
+	if why := ban(imp); why != "" {
+		return why
+	}
+	for _, prefix := range r.outside {
+		if imp == prefix || strings.HasPrefix(imp, prefix+"/") {
+			return ""
+		}
+	}
+	return fmt.Sprintf("its row allows %v outside the standard library; see docs/dependencies.md", r.outside)
+}
+
+// judgeIndirect is the part of judge that also holds for what an import brings along.
+func judgeIndirect(r row, dep string, std bool) string {
+	if _, ours := own(dep); ours || std {
+		return ""
+	}
+	if why := ban(dep); why != "" {
+		return why
+	}
+	if len(r.outside) == 0 {
+		return "nothing outside the standard library may come along with this package"
+	}
+	return ""
+}
+
+func ban(imp string) string {
+	for prefix, why := range banned {
+		if strings.HasPrefix(imp+"/", strings.TrimSuffix(prefix, "/")+"/") {
+			return why
+		}
+	}
+	return ""
+}
+
+func TestImportsObeyTheTable(t *testing.T) {
+	pkgs := list(t)
+	for _, o := range offences(pkgs, allowed) {
+		t.Error(o)
+	}
+	have := map[string]bool{}
+	for _, p := range pkgs {
+		if name, ours := own(p.ImportPath); ours {
+			have[name] = true
+		}
+	}
+	for name := range allowed {
+		if !have[name] {
+			t.Errorf("the import table has a row for %s, which does not exist: remove the row", name)
+		}
+	}
+}
+
+// TestTableBites feeds the checker one broken law at a time, so that silence above means obedience.
+func TestTableBites(t *testing.T) {
+	ours := func(s string) string { return module + "/" + s }
+	std := []pkg{{ImportPath: "net/http", Standard: true}, {ImportPath: "time", Standard: true}, {ImportPath: "fmt", Standard: true}}
+	for name, c := range map[string]struct {
+		from pkg
+		want string // part of the one complaint; "" when there must be none
+	}{
+		"a pure package may format":                {pkg{ImportPath: ours("exporter/hist"), Imports: []string{"fmt"}}, ""},
+		"a pure package may not fetch":             {pkg{ImportPath: ours("exporter/fold"), Imports: []string{"net/http"}}, "a pure package takes values"},
+		"the reducer has no clock, not even types": {pkg{ImportPath: ours("exporter/fold"), Imports: []string{"time"}}, "unix seconds"},
+		"an objective may name a duration":         {pkg{ImportPath: ours("exporter/slo"), Imports: []string{"time"}}, ""},
+		"a collector may not import another":       {pkg{ImportPath: ours("collectors/engine"), Imports: []string{ours("collectors/discovery")}}, "collectors do not know each other"},
+		"the core may not import the edge":         {pkg{ImportPath: ours("exporter/fold"), Imports: []string{ours("collectors/engine")}}, "from the edge to the core"},
+		"a layer may not be skipped":               {pkg{ImportPath: ours("exporter/config"), Imports: []string{ours("exporter/fold")}}, "its row allows"},
+		"the core may not import a client library": {pkg{ImportPath: ours("exporter/catalog"), Imports: []string{"github.com/prometheus/client_golang/prometheus"}}, "outside the standard library"},
+		"nothing comes along with a pure package":  {pkg{ImportPath: ours("exporter/slo"), Deps: []string{"example.com/fast"}}, "may come along"},
+		"client-go is banned in cmd too":           {pkg{ImportPath: ours("cmd/goodput-exporter"), Imports: []string{"k8s.io/client-go/rest"}}, "0004"},
+		"client-go is banned at second hand":       {pkg{ImportPath: ours("exporter"), Deps: []string{"k8s.io/client-go/rest"}}, "0004"},
+		"a package needs a row":                    {pkg{ImportPath: ours("exporter/util")}, "not in the import table"},
+		"cmd may import everything of ours":        {pkg{ImportPath: ours("cmd/goodput-exporter"), Imports: []string{ours("collectors/engine")}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := offences(append([]pkg{c.from}, std...), allowed)
+			switch {
+			case c.want == "" && len(got) > 0:
+				t.Errorf("unexpected: %q", got)
+			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
+				t.Errorf("got %q, want one complaint with %q", got, c.want)
+			}
+		})
+	}
+}
