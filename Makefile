@@ -1,0 +1,57 @@
+# Every check that CI runs is a target here, so that it can be run by hand. `make` alone lists them.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+GO          ?= go
+BIN         := bin/goodput-exporter
+FUZZTIME    ?= 10s
+PROMTOOL    ?= $(shell command -v promtool)
+
+# The version that the binary prints and publishes: the nearest tag, or the commit.
+VERSION_PKG := github.com/prometheus/common/version
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-check build test lint generate check-generated bench fuzz clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Serve a recorded vLLM in a loop and the exporter on top of it, until Ctrl-C
+	@exec $(GO) run ./test/demo --exporter=$(BIN)
+
+demo-check: build ## Start the demo, see that the exporter reads it, stop
+	@$(GO) run ./test/demo --exporter=$(BIN) --check
+
+build: ## Build the static binary, bin/goodput-exporter
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter
+
+test: ## Run all tests under the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+lint: ## gofmt, go vet, staticcheck, and promtool on the golden metrics page
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
+	  if [[ -n $$unformatted ]]; then echo "not formatted; run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool -modfile=.ci/tools/go.mod staticcheck ./...
+
+generate: ## Write docs/metrics.md and docs/config.md anew
+	$(GO) run ./cmd/goodput-exporter generate docs
+
+check-generated: generate ## Fail if a generated file differs from what is committed
+	git diff --exit-code -- docs
+
+bench: ## Run all benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## Run each fuzz target for FUZZTIME (10s)
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -run '^$$' -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+clean: ## Remove what the targets built
+	rm -rf bin

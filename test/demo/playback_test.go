@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func three() *playback {
+	body := func(n int) string {
+		return fmt.Sprintf("process_start_time_seconds 1.0e+03\nvllm:x_created{le=\"a b\"} 1050.0\nvllm:x_total %d\n", n)
+	}
+	return &playback{offset: 10, started: 500_000, pages: []page{
+		{T: 1100, Body: body(1)}, {T: 1110, Body: body(2)}, {T: 1120, Body: body(3)},
+	}}
+}
+
+func TestPlayback(t *testing.T) {
+	for name, c := range map[string]struct {
+		after float64 // seconds after the start of the demo
+		want  string  // "" when nothing answers
+	}{
+		"the first play begins at the offset, as old as in the recording": {0, "start 499890 created 499940 total 2"},
+		"the same page is served until the next one":                      {9.5, "start 499890 created 499940 total 2"},
+		"the last page ends the first play":                               {10, "start 499890 created 499940 total 3"},
+		"then nothing answers":                                            {14, ""},
+		"then a new process plays from the beginning":                     {16, "start 500014 created 500014 total 1"},
+		"its start does not move while it lives":                          {34, "start 500014 created 500014 total 2"},
+		"and it ends as the first did":                                    {36, ""},
+		"the third process is younger than the second":                    {41, "start 500039 created 500039 total 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := three()
+			got := ""
+			if answer, ok := p.at(p.started + c.after); ok {
+				got = strings.NewReplacer("process_start_time_seconds", "start", `vllm:x_created{le="a b"}`, "created",
+					"vllm:x_total", "total", "\n", " ").Replace(strings.TrimSpace(answer.Body))
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRestampTouchesInstantsOnly(t *testing.T) {
+	const body = "# TYPE vllm:x_created gauge\nvllm:x_created_total 5\nprocess_start_time_seconds NotANumber\nvllm:x_sum 1050.5\n"
+	if got := restamp(body, 100, math.Inf(-1)); got != body {
+		t.Errorf("got %q, want no change", got)
+	}
+}
+
+func TestLoadSaysWhatIsWrong(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain.jsonl")
+	if err := os.WriteFile(plain, []byte(`{"t":1,"kind":"engine"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		plain:         "a gzipped recording is wanted",
+		plain + ".gz": "no such file",
+	} {
+		if _, err := load(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want the path and %q", path, err, want)
+		}
+	}
+}
+
+// TestTheRecordingOfTheDemoPlays guards what `make demo` starts with: the file is there and has load at the offset.
+func TestTheRecordingOfTheDemoPlays(t *testing.T) {
+	pages, err := load(filepath.Join("../..", defaultRecording))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &playback{pages: pages, offset: defaultOffset, started: 2e9}
+	now, ok := p.at(2e9)
+	later, ok2 := p.at(2e9 + 2)
+	if !ok || !ok2 || now.Body == later.Body {
+		t.Error("nothing happens at the default offset")
+	}
+	if !strings.Contains(now.Body, "process_start_time_seconds 1999") {
+		t.Error("the process does not look as if it had been started in the present")
+	}
+}
