@@ -49,7 +49,7 @@ var allowed = map[string]row{
 		"github.com/prometheus/exporter-toolkit",
 	}},
 	"internal/lawtest": {},
-	"test/demo":        {ours: []string{"collectors/recording", "exporter/fact"}},
+	"test/demo":        {ours: []string{"collectors/recording"}},
 }
 
 // pureStd is the part of the standard library that computes and nothing else. io is there for its interfaces.

@@ -113,12 +113,12 @@ func handler(p *playback) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		answer, ok := p.at(unix(time.Now()))
-		if !ok || answer.Error != "" {
+		if !ok || answer.Err != "" {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Set("Content-Type", answer.ContentType)
 		w.WriteHeader(answer.Status)
-		io.WriteString(w, answer.Body) //nolint:errcheck // the poller may have left
+		w.Write(answer.Body) //nolint:errcheck // the poller may have left
 	})
 	return mux
 }

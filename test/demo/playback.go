@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,8 @@ import (
 	"regexp"
 	"sort"
 	"strconv"
+
+	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
 )
 
 const (
@@ -19,46 +19,36 @@ const (
 	age   = 1.0 // seconds that the process is old when a later play begins
 )
 
-// page is one answer of the recorded engine, as docs/replay.md describes it.
-type page struct {
-	T           float64 `json:"t"` // unix seconds
-	Kind        string  `json:"kind"`
-	Status      int     `json:"status"`
-	ContentType string  `json:"content_type"`
-	Body        string  `json:"body"`
-	Error       string  `json:"error"` // why there was no answer; the fields above it are empty then
-}
-
 // playback says what the recorded engine answers at a time. After the last page it starts over, as if the process had
 // been restarted: counters must not fall while the start time stays.
 type playback struct {
-	pages   []page  // of one target, in time order, at least two
-	offset  float64 // seconds into the recording at which the first play begins
-	started float64 // unix seconds of that moment
+	pages   []recording.Page // of one target, in time order, at least two
+	offset  float64          // seconds into the recording at which the first play begins
+	started float64          // unix seconds of that moment
 }
 
-// load reads the engine pages of a gzipped recording.
-func load(path string) ([]page, error) {
+// load reads the pages of a recording.
+func load(path string) ([]recording.Page, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
+	r, err := recording.NewReader(f, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: a gzipped recording is wanted", path, err)
+		return nil, err
 	}
-	var pages []page
-	for dec := json.NewDecoder(bufio.NewReader(z)); ; {
-		var p page
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+	var pages []recording.Page
+	for {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
 			break
-		} else if err != nil {
-			return nil, fmt.Errorf("%s, after %d pages: %w", path, len(pages), err)
 		}
-		if p.Kind == "engine" {
-			pages = append(pages, p)
+		if err != nil {
+			return nil, err
 		}
+		p.Body = bytes.Clone(p.Body) // the reader may use it again
+		pages = append(pages, p)
 	}
 	if len(pages) < 2 {
 		return nil, fmt.Errorf("%s: %d engine pages, at least two are needed", path, len(pages))
@@ -67,20 +57,22 @@ func load(path string) ([]page, error) {
 }
 
 // at is the answer at a time, its stamps moved to the present, and false while the process is between two plays.
-func (p *playback) at(now float64) (page, bool) {
+func (p *playback) at(now float64) (recording.Page, bool) {
 	begin := p.pages[0].T
 	length := p.pages[len(p.pages)-1].T - begin
-	position, born := p.offset+now-p.started, math.Inf(-1)
+	play := math.Floor((now - p.started + p.offset) / (length + pause))
+	since := p.started - p.offset + play*(length+pause) // the same for each page of a play, to the last bit
+	position := now - since
 	if position > length {
-		position = math.Mod(position-length, pause+length) - pause
-		if position < 0 {
-			return page{}, false
-		}
-		born = now - position - age
+		return recording.Page{}, false
+	}
+	born := math.Inf(-1)
+	if play > 0 {
+		born = since - age
 	}
 	after := sort.Search(len(p.pages), func(i int) bool { return p.pages[i].T-begin > position })
 	answer := p.pages[max(after-1, 0)]
-	answer.Body = restamp(answer.Body, now-position-begin, born)
+	answer.Body = restamp(answer.Body, since-begin, born)
 	return answer, true
 }
 
@@ -88,13 +80,13 @@ func (p *playback) at(now float64) (page, bool) {
 var stamp = regexp.MustCompile(`(?m)^((?:process_start_time_seconds|[a-zA-Z_:][a-zA-Z0-9_:]*_created)(?:\{.*\})?) (\S+)$`)
 
 // restamp moves the instants on a page by shift seconds, but to born at least: a later play's process is new.
-func restamp(body string, shift, born float64) string {
-	return stamp.ReplaceAllStringFunc(body, func(line string) string {
-		m := stamp.FindStringSubmatch(line)
-		v, err := strconv.ParseFloat(m[2], 64)
+func restamp(body []byte, shift, born float64) []byte {
+	return stamp.ReplaceAllFunc(body, func(line []byte) []byte {
+		m := stamp.FindSubmatch(line)
+		v, err := strconv.ParseFloat(string(m[2]), 64)
 		if err != nil {
 			return line
 		}
-		return m[1] + " " + strconv.FormatFloat(max(v+shift, born), 'f', -1, 64)
+		return strconv.AppendFloat(append(bytes.Clone(m[1]), ' '), max(v+shift, born), 'f', -1, 64)
 	})
 }

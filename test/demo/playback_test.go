@@ -1,19 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
 )
 
 func three() *playback {
-	body := func(n int) string {
-		return fmt.Sprintf("process_start_time_seconds 1.0e+03\nvllm:x_created{le=\"a b\"} 1050.0\nvllm:x_total %d\n", n)
+	body := func(n int) []byte {
+		return fmt.Appendf(nil, "process_start_time_seconds 1.0e+03\nvllm:x_created{le=\"a b\"} 1050.0\nvllm:x_total %d\n", n)
 	}
-	return &playback{offset: 10, started: 500_000, pages: []page{
+	return &playback{offset: 10, started: 500_000, pages: []recording.Page{
 		{T: 1100, Body: body(1)}, {T: 1110, Body: body(2)}, {T: 1120, Body: body(3)},
 	}}
 }
@@ -37,7 +40,7 @@ func TestPlayback(t *testing.T) {
 			got := ""
 			if answer, ok := p.at(p.started + c.after); ok {
 				got = strings.NewReplacer("process_start_time_seconds", "start", `vllm:x_created{le="a b"}`, "created",
-					"vllm:x_total", "total", "\n", " ").Replace(strings.TrimSpace(answer.Body))
+					"vllm:x_total", "total", "\n", " ").Replace(strings.TrimSpace(string(answer.Body)))
 			}
 			if got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
@@ -46,22 +49,35 @@ func TestPlayback(t *testing.T) {
 	}
 }
 
+// A start time that moves by a rounding error would be a new process at every page.
+func TestOnePlayIsOneProcess(t *testing.T) {
+	p := three()
+	p.started += 0.1
+	starts := map[string]int{}
+	for i := range 600 {
+		if answer, ok := p.at(p.started + float64(i)*0.0737); ok {
+			line, _, _ := strings.Cut(string(answer.Body), "\n")
+			starts[line]++
+		}
+	}
+	if len(starts) != 3 { // 44 s: the rest of the first play, the second, the beginning of the third
+		t.Errorf("%d processes: %v", len(starts), starts)
+	}
+}
+
 func TestRestampTouchesInstantsOnly(t *testing.T) {
 	const body = "# TYPE vllm:x_created gauge\nvllm:x_created_total 5\nprocess_start_time_seconds NotANumber\nvllm:x_sum 1050.5\n"
-	if got := restamp(body, 100, math.Inf(-1)); got != body {
+	if got := string(restamp([]byte(body), 100, math.Inf(-1))); got != body {
 		t.Errorf("got %q, want no change", got)
 	}
 }
 
 func TestLoadSaysWhatIsWrong(t *testing.T) {
-	plain := filepath.Join(t.TempDir(), "plain.jsonl")
-	if err := os.WriteFile(plain, []byte(`{"t":1,"kind":"engine"}`), 0o600); err != nil {
+	short := filepath.Join(t.TempDir(), "short.jsonl")
+	if err := os.WriteFile(short, []byte(`{"t":1,"kind":"engine","target":"a","status":200,"body":""}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{
-		plain:         "a gzipped recording is wanted",
-		plain + ".gz": "no such file",
-	} {
+	for path, want := range map[string]string{short: "at least two", short + ".gz": "no such file"} {
 		if _, err := load(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want the path and %q", path, err, want)
 		}
@@ -77,10 +93,10 @@ func TestTheRecordingOfTheDemoPlays(t *testing.T) {
 	p := &playback{pages: pages, offset: defaultOffset, started: 2e9}
 	now, ok := p.at(2e9)
 	later, ok2 := p.at(2e9 + 2)
-	if !ok || !ok2 || now.Body == later.Body {
+	if !ok || !ok2 || bytes.Equal(now.Body, later.Body) {
 		t.Error("nothing happens at the default offset")
 	}
-	if !strings.Contains(now.Body, "process_start_time_seconds 1999") {
+	if !bytes.Contains(now.Body, []byte("process_start_time_seconds 1999")) {
 		t.Error("the process does not look as if it had been started in the present")
 	}
 }
