@@ -3,6 +3,9 @@
 package fold
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
@@ -28,4 +31,79 @@ type Round struct {
 	At      float64
 	Targets []fact.Target
 	Polls   []fact.Poll
+}
+
+// State is what the reducer remembers between rounds. Not for concurrent use.
+type State struct {
+	opts    Options
+	judge   slo.Judge
+	engines map[string]*engine
+	rounds  uint64
+
+	windows   []Window       // committed since the last snapshot
+	quantiles []RankQuantile // likewise
+}
+
+// New returns an empty state.
+func New(opts Options) *State {
+	return &State{opts: opts, engines: map[string]*engine{}}
+}
+
+// Apply folds one round and returns what can be said after it.
+func (s *State) Apply(r Round) *Snapshot {
+	s.rounds++
+	s.windows, s.quantiles = nil, nil
+	s.meet(r)
+	for _, p := range r.Polls {
+		if e, ok := s.engines[p.Target]; ok && !e.gone {
+			s.poll(e, p)
+		}
+	}
+	return s.publish(r.At)
+}
+
+// meet takes in new targets and lets go of vanished ones.
+func (s *State) meet(r Round) {
+	current := make(map[string]bool, len(r.Targets))
+	for _, t := range r.Targets {
+		current[t.ID] = true
+		e, known := s.engines[t.ID]
+		if !known || e.gone {
+			e = newEngine(t, s.opts.Objectives)
+			s.engines[t.ID] = e
+		}
+		e.target = t
+	}
+	for id, e := range s.engines {
+		switch {
+		case current[id]:
+		case !e.gone:
+			s.bury(e)
+			e.gone, e.goneAt = true, r.At
+		case r.At-e.goneAt > s.opts.JudgementWindow:
+			// Its last commit has stood on the page for a whole window, so every scraper saw it.
+			delete(s.engines, id)
+		}
+	}
+}
+
+// Flush ends every open window at its last page, as if the recording that feeds the state had ended: nothing that was
+// measured is lost, and nothing is taken for lost either.
+func (s *State) Flush(at float64) *Snapshot {
+	s.windows, s.quantiles = nil, nil
+	for _, id := range s.ids() {
+		if e := s.engines[id]; !e.gone && e.last != nil {
+			s.closeWindow(e, true)
+		}
+	}
+	return s.publish(at)
+}
+
+func (s *State) ids() []string {
+	ids := make([]string, 0, len(s.engines))
+	for id := range s.engines {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, strings.Compare)
+	return ids
 }

@@ -11,8 +11,10 @@ type Snapshot struct {
 	At      float64  // when the round ended
 	Rounds  uint64   // rounds so far
 	Engines []Engine // sorted by ID
-	Windows []Window // judgement windows committed in this round
-	Layouts [fact.NumFamilies]int
+	Windows []Window // judgement windows committed in this round, one for each objective
+	// Quantiles are those of the sliding windows at the end of each window committed in this round.
+	Quantiles []RankQuantile
+	Layouts   [fact.NumFamilies]int // number of distinct bucket layouts in sight
 }
 
 // Phase says in one word what can be expected of an engine's numbers.
@@ -80,6 +82,9 @@ type Ledger struct {
 	Arrived, Finished, Failed, Cancelled Span
 	RejectedAdmission, RejectedClient    Span
 	Lost, Unexplained                    Span
+
+	// The parts of Failed and Cancelled that are in no finish count of the engine.
+	failedBeside, cancelledBeside Span
 }
 
 // SLO is one objective on one engine. Requests, Lower and Upper count sequences and move together, once a window.
@@ -159,7 +164,6 @@ type Window struct {
 	Method       slo.Method
 	Note         string // why a better method was not used
 	Reason       string // why there is no interval
-	Quantiles    []RankQuantile
 }
 
 // RankQuantile is a quantile with the rank it belongs to.

@@ -1,0 +1,173 @@
+// Package recording reads what a node served, recorded one JSON object a line and gzipped: the pages, and in time the
+// spans. It does not know what is in a page, nor what is made of it.
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// Version is the newest header version that this reader knows. A file without a header is of version 1.
+const Version = 1
+
+// MaxLine is the longest line that is read, in bytes: a page of 16 MiB with its quoting.
+const MaxLine = 64 << 20
+
+// Page is one recorded scrape of an engine. Either Err says why there is no page, or Status and Body hold it.
+type Page struct {
+	Line        int     // in the file, from 1
+	T           float64 // when the scrape began, unix seconds
+	Took        float64 // until the last byte, seconds
+	Target      string
+	Status      int
+	ContentType string
+	Body        []byte // valid until the next call of Next
+	Err         string
+}
+
+// record is a line as it is written. Keys that are not listed are ignored: later versions may add some.
+type record struct {
+	Kind        string  `json:"kind"`
+	Version     int     `json:"version"`
+	T           float64 `json:"t"`
+	Took        float64 `json:"took"`
+	Target      string  `json:"target"`
+	Status      int     `json:"status"`
+	ContentType string  `json:"content_type"`
+	Body        *string `json:"body"`
+	Error       string  `json:"error"`
+}
+
+// Reader reads the pages of one recording in file order. Spans and kinds that it does not know are passed over and
+// counted.
+type Reader struct {
+	name  string
+	lines *bufio.Scanner
+	line  int
+	last  float64
+
+	Passed map[string]int // lines passed over, by kind
+}
+
+// NewReader reads a recording, gzipped or plain. name is used in errors.
+func NewReader(r io.Reader, name string) (*Reader, error) {
+	buffered := bufio.NewReader(r)
+	magic, err := buffered.Peek(2)
+	if err != nil {
+		return nil, fmt.Errorf("%s: an empty recording: it needs at least one line", name)
+	}
+	var in io.Reader = buffered
+	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		if in, err = gzip.NewReader(buffered); err != nil {
+			return nil, fmt.Errorf("%s: begins as gzip but is not: %w", name, err)
+		}
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 1<<16), MaxLine)
+	return &Reader{name: name, lines: lines, Passed: map[string]int{}}, nil
+}
+
+// Next returns the next page, io.EOF after the last. Any other error names the file and line; the pages before it
+// were good, nothing after it is read.
+func (r *Reader) Next() (Page, error) {
+	for r.lines.Scan() {
+		r.line++
+		if len(bytes.TrimSpace(r.lines.Bytes())) == 0 {
+			continue
+		}
+		var rec record
+		if err := json.Unmarshal(r.lines.Bytes(), &rec); err != nil {
+			return Page{}, r.errorf("not a JSON object: %v", err)
+		}
+		switch rec.Kind {
+		case "engine":
+			return r.page(rec)
+		case "header":
+			if rec.Version > Version {
+				return Page{}, r.errorf("recorded in version %d, this program reads up to %d: use a newer one", rec.Version, Version)
+			}
+		case "":
+			return Page{}, r.errorf(`the key "kind" is missing: it says what the line holds ("engine", "spans", "gpu", "header")`)
+		default:
+			r.Passed[rec.Kind]++
+		}
+	}
+	switch err := r.lines.Err(); {
+	case err == nil:
+		return Page{}, io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		r.line++
+		return Page{}, r.errorf("longer than %d bytes", MaxLine)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		r.line++
+		return Page{}, r.errorf("the file ends in the middle of a gzip block: it was cut short; what came before has been read")
+	default:
+		r.line++
+		return Page{}, r.errorf("%v", err)
+	}
+}
+
+func (r *Reader) page(rec record) (Page, error) {
+	switch {
+	case !(rec.T > 0 && rec.T < 1e11):
+		return Page{}, r.errorf(`"t" is %v: it must be unix seconds`, rec.T)
+	case rec.T < r.last:
+		return Page{}, r.errorf(`"t" goes back from %.3f to %.3f: a recording is in time order`, r.last, rec.T)
+	case !(rec.Took >= 0 && rec.Took < 3600):
+		return Page{}, r.errorf(`"took" is %v: it must be seconds`, rec.Took)
+	case rec.Target == "":
+		return Page{}, r.errorf(`the key "target" is missing: it names the engine`)
+	case rec.Body == nil && rec.Error == "":
+		return Page{}, r.errorf(`neither "body" nor "error": one of them says what the scrape brought`)
+	}
+	r.last = rec.T
+	p := Page{Line: r.line, T: rec.T, Took: rec.Took, Target: rec.Target, Status: rec.Status, ContentType: rec.ContentType, Err: rec.Error}
+	if rec.Body != nil && rec.Error == "" {
+		p.Body = []byte(*rec.Body)
+	}
+	return p, nil
+}
+
+func (r *Reader) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", r.name, r.line, fmt.Sprintf(format, args...))
+}
+
+// Failed is the poll of a page that was not had. The classes are those of a live poll; a recording keeps the error's
+// text only, so they are told apart by its words.
+func (p *Page) Failed() (reason fact.Reason, detail string, failed bool) {
+	switch {
+	case p.Err != "":
+		return classify(p.Err), p.Err, true
+	case p.Status == 401 || p.Status == 403:
+		return fact.ReasonAuth, fmt.Sprintf("HTTP status %d", p.Status), true
+	case p.Status >= 300 && p.Status < 400:
+		return fact.ReasonRedirect, fmt.Sprintf("HTTP status %d", p.Status), true
+	case p.Status != 200 && p.Status != 0:
+		return fact.ReasonStatus, fmt.Sprintf("HTTP status %d", p.Status), true
+	}
+	return "", "", false
+}
+
+func classify(text string) fact.Reason {
+	for _, c := range []struct {
+		word   string
+		reason fact.Reason
+	}{
+		{"connection refused", fact.ReasonRefused},
+		{"deadline exceeded", fact.ReasonTimeout},
+		{"timeout", fact.ReasonTimeout},
+		{"unexpected EOF", fact.ReasonTruncated},
+	} {
+		if bytes.Contains([]byte(text), []byte(c.word)) {
+			return c.reason
+		}
+	}
+	return fact.ReasonConnect
+}

@@ -1,0 +1,121 @@
+package fold
+
+// commit closes the ledger's window: what it adds is returned, and is in l.sum. last says that no page of this process
+// will follow, so nothing can be left for the next window.
+//
+// With u the 5xx responses that are accounted for elsewhere (admission refusals with 503, error finishes answered 5xx):
+//
+//	finished  = finished requests - errors          (- aborts, where those count as finished)
+//	failed    = errors + 5xx - u
+//	cancelled = 2xx - finished requests - (refusals - 503) - ..., that is 2xx - requests - refusals + u
+//	arrived   = responses + change of what is in flight
+//
+// The Rust front end counts aborts itself and responses at their start; there cancelled = aborts, arrived = responses.
+func (l *ledger) commit(last bool) Ledger {
+	d := l.window
+	w := Ledger{Committed: true, Absent: l.absent}
+	w.Lost = exactly(0)
+	if l.died {
+		w.Lost = exactly(int64(l.inFlight))
+	}
+	w.Unexplained = exactly(l.nextUnexplained())
+	if l.known {
+		l.commitOutcomes(&w, d, last)
+	}
+	l.sum.add(w)
+	l.window, l.newest, l.pages, l.shortfall = totals{}, 0, 0, 0
+	if l.died {
+		l.inFlight, l.died = 0, false
+	}
+	l.atStart = l.inFlight
+	return w
+}
+
+func (l *ledger) nextUnexplained() int64 {
+	if l.pages == 0 {
+		return 0
+	}
+	step := max(0, l.shortfall-int64(l.unexplained))
+	l.unexplained += uint64(step)
+	// What is unexplained now no longer waits for later cancellations to make up for it.
+	carried := l.carryCancelled
+	l.carryCancelled = min(0, carried+step)
+	l.relief = step - (l.carryCancelled - carried)
+	return step
+}
+
+func (l *ledger) commitOutcomes(w *Ledger, d totals, last bool) {
+	refused := d.admission + l.pending
+	l.pending = 0
+	if !last && !l.died {
+		// A refusal of the last moment may yet be answered with 503 in the next window.
+		l.pending = min(l.newest, max(0, refused-d.http5xx))
+	}
+	settled := refused - l.pending
+	lower, upper := l.elsewhere(d, settled, refused)
+
+	w.RejectedAdmission, w.RejectedClient = exactly(d.admission), exactly(d.http4xx)
+	w.Failed = between(d.errors+d.http5xx-upper, d.errors+d.http5xx-lower)
+	w.failedBeside = between(d.http5xx-upper, d.http5xx-lower)
+	if l.traits.AbortsFinish {
+		w.Finished = exactly(d.requests - d.errors - d.aborts)
+		w.Cancelled = exactly(d.aborts)
+	} else {
+		w.Finished = exactly(d.requests - d.errors)
+		rest := d.http2xx - d.requests - settled + l.carryCancelled
+		w.Cancelled = between(rest+lower, rest+upper)
+		w.cancelledBeside = w.Cancelled
+		l.carryCancelled = min(0, rest+upper+l.relief)
+	}
+	arrived := d.http2xx + d.http4xx + d.http5xx
+	if !l.traits.HTTPAtStart {
+		arrived += int64(l.inFlight) - int64(l.atStart) + l.carryArrived
+		l.carryArrived = min(0, arrived)
+	}
+	w.Arrived = exactly(arrived)
+}
+
+// elsewhere bounds u. Statuses are grouped, so how many refusals were a 503 is known only while no other 5xx can be
+// among them: no sequence ended with an error and there were no more 5xx than refusals. (A refusal that comes after the
+// headers is an error inside a 200.)
+func (l *ledger) elsewhere(d totals, settled, refused int64) (lower, upper int64) {
+	switch {
+	case d.http5xx <= 0, refused+d.errors == 0:
+		return 0, 0
+	case d.errors == 0 && d.http5xx <= refused:
+		return d.http5xx, d.http5xx
+	}
+	upper = min(d.http5xx, refused+d.errors)
+	if !l.traits.AbortsFinish { // cancelled cannot be negative
+		lower = min(upper, max(0, settled+d.requests-d.http2xx))
+	}
+	return lower, upper
+}
+
+func exactly(n int64) Span { return between(n, n) }
+
+func between(lower, upper int64) Span {
+	return Span{Lower: uint64(max(0, lower)), Upper: uint64(max(0, upper)), Known: true}
+}
+
+func (s Span) plus(t Span) Span {
+	return Span{Lower: s.Lower + t.Lower, Upper: s.Upper + t.Upper, Known: s.Known && t.Known}
+}
+
+// add adds a window to the committed sum. What was unknown in one window is unknown in the sum from then on: a counter
+// that left a window out would be a lie without a mark.
+func (l *Ledger) add(w Ledger) {
+	fields := func(l *Ledger) [8]*Span {
+		return [...]*Span{&l.Arrived, &l.Finished, &l.Failed, &l.Cancelled, &l.RejectedAdmission, &l.RejectedClient, &l.Lost, &l.Unexplained}
+	}
+	sum, step := fields(l), fields(&w)
+	for i := range sum {
+		if !l.Committed {
+			*sum[i] = *step[i]
+		} else {
+			*sum[i] = sum[i].plus(*step[i])
+		}
+	}
+	l.Committed = true
+	l.Absent = w.Absent
+}

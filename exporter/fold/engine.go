@@ -1,0 +1,275 @@
+package fold
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// page is an accepted page with the times it was asked for and received.
+type page struct {
+	sent, received float64
+	sample         *fact.EngineSample
+}
+
+// engine is the state of one endpoint.
+type engine struct {
+	target fact.Target
+	last   *page // the last accepted page; nil before the first
+	since  float64
+
+	up       bool
+	pollTook float64
+	failures map[string]uint64
+	skipped  map[string]uint64
+	resets   uint64
+
+	dead   bool // the process of the last page is taken for gone: what was in flight is lost
+	gone   bool // the target has vanished
+	goneAt float64
+
+	refusedSince float64 // first of an unbroken run of refused connections; 0 none
+	refusedAt    float64 // the newest of them
+	fellRun      int     // pages in a row refused because a counter fell
+	tornSince    float64 // first of an unbroken run of torn pages; 0 none
+	moved        float64 // when something last moved, or nothing was in flight
+
+	window     window
+	ledger     ledger
+	objectives []*objective
+	ranks      []*rank
+	committed  bool
+	fallbacks  map[string]uint64
+	conflicts  uint64
+}
+
+func newEngine(t fact.Target, objectives []slo.Objective) *engine {
+	e := &engine{target: t, failures: map[string]uint64{}, skipped: map[string]uint64{}, fallbacks: map[string]uint64{}}
+	for i := range objectives {
+		e.objectives = append(e.objectives, &objective{Objective: &objectives[i]})
+	}
+	return e
+}
+
+// fellLimit is how many pages in a row may be refused for a fallen counter, although the process is the same, before
+// the fall is believed: engines can re-create their metrics without a restart, and a stale page comes alone.
+const fellLimit = 3
+
+// deathGrace is for how long connections must be refused before the process counts as gone, in seconds: a listener
+// that is being replaced refuses for an instant.
+const deathGrace = 10
+
+// poll folds one poll of an engine.
+func (s *State) poll(e *engine, p fact.Poll) {
+	e.pollTook = p.Received - p.Sent
+	if p.Sample == nil {
+		s.miss(e, p)
+		return
+	}
+	e.refusedSince = 0
+	e.up = true
+	now := &page{sent: p.Sent, received: p.Received, sample: p.Sample}
+	if e.last == nil {
+		s.firstSight(e, now)
+		return
+	}
+	switch identify(e.last.sample, p.Sample) {
+	case sameProcess:
+		s.next(e, now)
+	case newProcess:
+		s.restart(e, now)
+	case otherRanks:
+		s.closeWindow(e, true)
+		s.begin(e, now, baseline)
+	case contradictory:
+		if e.fellRun++; e.fellRun < fellLimit {
+			e.up = false
+			e.failures[string(fact.ReasonFell)]++
+			s.overdue(e, p.Sent)
+			return
+		}
+		s.restart(e, now)
+	}
+	e.fellRun = 0
+}
+
+// miss folds a poll that brought no page.
+func (s *State) miss(e *engine, p fact.Poll) {
+	e.up = false
+	e.failures[string(p.Reason)]++
+	if p.Reason != fact.ReasonRefused {
+		e.refusedSince = 0
+	} else {
+		if e.refusedSince == 0 {
+			e.refusedSince = p.Sent
+		}
+		e.refusedAt = p.Sent
+		if e.last != nil && !e.dead && p.Sent-e.refusedSince >= deathGrace {
+			s.bury(e)
+		}
+	}
+	s.overdue(e, p.Sent)
+}
+
+// overdue ends a window whose nearest page to its due end is already known to be the last one.
+func (s *State) overdue(e *engine, now float64) {
+	if e.last == nil || !e.window.open || e.last.sent <= e.window.start {
+		return
+	}
+	if due := e.window.start + s.opts.JudgementWindow; now-due > due-e.last.sent {
+		s.closeWindow(e, false)
+	}
+}
+
+// firstSight takes an engine's first page. A young engine, whose counters began after the exporter did, is judged since
+// its birth; an old one's first page is the baseline.
+func (s *State) firstSight(e *engine, now *page) {
+	if torn(nil, now.sample) && s.skipTorn(e, now) {
+		return
+	}
+	how := baseline
+	if b := birth(now.sample); b > 0 && b >= s.opts.Started {
+		how = sinceBirth
+	}
+	s.begin(e, now, how)
+}
+
+// restart takes the first page of a new process of a known engine: all its counters began at 0 after the last page of
+// the old one.
+func (s *State) restart(e *engine, now *page) {
+	if torn(nil, now.sample) && s.skipTorn(e, now) {
+		return
+	}
+	s.bury(e)
+	e.resets++
+	s.begin(e, now, sinceBirth)
+}
+
+// next takes a further page of the same process.
+func (s *State) next(e *engine, now *page) {
+	isTorn := torn(e.last.sample, now.sample)
+	if isTorn && s.skipTorn(e, now) {
+		s.overdue(e, now.sent)
+		return
+	}
+	e.tornSince = 0
+	if e.dead {
+		// It only looked dead. What was in flight has been given up as lost and arrives anew.
+		e.dead = false
+		e.ledger.inFlight = 0
+	}
+	due := e.window.start + s.opts.JudgementWindow
+	if e.window.open && now.sent >= due && e.last.sent > e.window.start && due-e.last.sent < now.sent-due {
+		s.closeWindow(e, false) // the page before this one was nearer to the due end
+	}
+	s.advance(e, now, isTorn)
+	if e.window.open && now.sent >= e.window.start+s.opts.JudgementWindow {
+		s.closeWindow(e, false)
+	}
+}
+
+// skipTorn skips a torn page, unless pages have been torn for so long that half a window would be lost: then the page
+// is taken, and the window that holds it is left unjudged.
+func (s *State) skipTorn(e *engine, now *page) bool {
+	if e.tornSince == 0 {
+		e.tornSince = now.sent
+	}
+	if now.sent-e.tornSince >= s.opts.JudgementWindow/2 {
+		return false
+	}
+	e.skipped["torn"]++
+	return true
+}
+
+// start says what is known about the time before an engine's first page.
+type start int
+
+const (
+	baseline   start = iota // an old process: the page is the zero point
+	sinceBirth              // a process whose counters all began in sight: zero is the zero point
+)
+
+// begin starts over with a first page of a process.
+func (s *State) begin(e *engine, now *page, how start) {
+	first := e.last == nil
+	from := now.sent
+	if how == sinceBirth {
+		from = max(birth(now.sample), e.refusedAt)
+		if e.last != nil {
+			from = max(from, e.last.received)
+		}
+		from = min(from, now.sent)
+	}
+	if first {
+		e.since = from
+		e.moved = now.sent
+	}
+	isTorn := e.tornSince != 0
+	e.dead, e.tornSince, e.fellRun, e.refusedAt = false, 0, 0, 0
+	e.ranks = s.newRanks(e, now.sample)
+	e.ledger.newProcess(now.sample)
+	e.window = window{open: true, start: from}
+	e.last = now
+	if how == baseline {
+		for i, r := range e.ranks {
+			r.startAt(&now.sample.Ranks[i])
+		}
+		e.ledger.startAt(now.sample, &s.opts)
+		return
+	}
+	// Since birth: the page before this one is an empty page at the time of birth.
+	zero := *now.sample
+	zero.Ranks = make([]fact.Rank, len(now.sample.Ranks))
+	for i := range zero.Ranks {
+		zero.Ranks[i] = emptyRank(&now.sample.Ranks[i])
+	}
+	zero.HTTP, zero.Admission = nil, fact.Number{Known: now.sample.Admission.Known}
+	e.last = &page{sent: from, received: from, sample: &zero}
+	s.advance(e, now, isTorn)
+	if now.sent >= e.window.start+s.opts.JudgementWindow {
+		s.closeWindow(e, false)
+	}
+}
+
+// advance folds the step from the last page to this one.
+func (s *State) advance(e *engine, now *page, isTorn bool) {
+	before := e.last
+	if isTorn {
+		e.skipped["unjudged"]++
+		e.window.torn = true
+		e.tornSince = 0
+	}
+	progress := false
+	for i, r := range e.ranks {
+		step := r.step(before, now, i)
+		s.observe(r, step)
+		progress = progress || step.FirstTokens+step.Finished > 0 || moved(&before.sample.Ranks[i], &now.sample.Ranks[i])
+	}
+	e.ledger.step(before.sample, now.sample, &s.opts)
+	if progress || inFlight(now.sample) == 0 {
+		e.moved = now.sent
+	}
+	e.window.pages++
+	e.last = now
+}
+
+// bury ends the window of the last page's process at that page: the process, and with it what was in flight, is gone.
+func (s *State) bury(e *engine) {
+	if e.last == nil || e.dead {
+		return
+	}
+	e.ledger.lose()
+	s.closeWindow(e, true)
+	e.dead = true
+}
+
+func tallies(m map[string]uint64) []Tally {
+	out := make([]Tally, 0, len(m))
+	for name, n := range m {
+		out = append(out, Tally{Name: name, Count: n})
+	}
+	slices.SortFunc(out, func(a, b Tally) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,176 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// totals are an endpoint's counters since the process was first seen, in the terms of the ledger. Signed: the front
+// end's counters may be corrected downwards under a process that goes on.
+type totals struct {
+	http2xx, http4xx, http5xx int64 // responses of handlers with one prompt a request
+	admission                 int64 // refused by the admission limit
+	requests                  int64 // finished requests, whatever their reason
+	sequences                 int64 // finished sequences
+	errors, aborts            int64 // of sequences: with that reason
+	firstTokens               int64
+}
+
+func (t totals) minus(u totals) totals {
+	return totals{
+		t.http2xx - u.http2xx, t.http4xx - u.http4xx, t.http5xx - u.http5xx, t.admission - u.admission,
+		t.requests - u.requests, t.sequences - u.sequences, t.errors - u.errors, t.aborts - u.aborts, t.firstTokens - u.firstTokens,
+	}
+}
+
+func (t totals) plus(u totals) totals { return t.minus(totals{}.minus(u)) }
+
+func totalsOf(s *fact.EngineSample, handlers []string) totals {
+	var t totals
+	for _, h := range s.HTTP {
+		if !slices.Contains(handlers, h.Handler) {
+			continue
+		}
+		switch h.Class {
+		case "2xx":
+			t.http2xx += int64(h.Count)
+		case "4xx":
+			t.http4xx += int64(h.Count)
+		case "5xx":
+			t.http5xx += int64(h.Count)
+		}
+	}
+	t.admission = int64(s.Admission.V)
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		t.requests += int64(r.Requests.V)
+		t.sequences += int64(r.Sequences())
+		t.errors += int64(r.FinishedWith(reasonError))
+		t.aborts += int64(r.FinishedWith(reasonAbort))
+		t.firstTokens += int64(r.Histograms[fact.TTFT].Count())
+	}
+	return t
+}
+
+// ledger accounts for an endpoint's HTTP requests. Steps add up to the window's end, where they are committed; what
+// came out negative there (two counters read an instant apart) waits for the next window, so nothing published falls.
+type ledger struct {
+	traits  fact.Traits
+	known   bool   // the page has all that the accounting needs
+	absent  string // why not
+	total   totals // since the zero point of this process
+	window  totals // of the open window
+	newest  int64  // admission refusals of the window's last step
+	pending int64  // refusals of the last window's last step, whose 503 may fall into this one
+
+	inFlight  uint64 // at the last page
+	atStart   uint64 // at the window's start
+	oldFlight int64  // in flight at the zero point, at most
+	died      bool   // the process went during the open window
+
+	carryArrived, carryCancelled int64
+	relief                       int64  // of the window just ended: unexplained requests that no cancellation has to cover
+	unexplained                  uint64 // committed, of this process
+	shortfall                    int64  // the least that any page of the window left unexplained
+	pages                        int
+
+	sum Ledger // committed, over all processes
+}
+
+// newProcess starts over for a process; what was committed stays.
+func (l *ledger) newProcess(s *fact.EngineSample) {
+	*l = ledger{traits: s.Traits, sum: l.sum}
+	l.known, l.absent = answerable(s)
+}
+
+func answerable(s *fact.EngineSample) (known bool, absent string) {
+	if !s.HTTPKnown {
+		return false, "the page has no http_requests_total: arrivals and cancellations are unknown"
+	}
+	for i := range s.Ranks {
+		if !s.Ranks[i].Requests.Known {
+			return false, "the page has no count of finished requests (request_params_n)"
+		}
+	}
+	return true, ""
+}
+
+// startAt takes a page as the zero point.
+func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
+	l.inFlight = inFlight(s)
+	l.atStart = l.inFlight
+	t := totalsOf(s, o.OnePrompt)
+	l.oldFlight = max(0, int64(l.inFlight), t.firstTokens-(t.sequences-t.aborts))
+}
+
+// step adds what happened between two pages of one process.
+func (l *ledger) step(before, now *fact.EngineSample, o *Options) {
+	if l.known {
+		l.known, l.absent = answerable(now)
+	}
+	if h := usedHandler(before, now, o.ManyPrompts); h != "" && l.known {
+		l.known, l.absent = false, "handler "+h+" was used, whose requests may hold several prompts"
+	}
+	d := totalsOf(now, o.OnePrompt).minus(totalsOf(before, o.OnePrompt))
+	l.total, l.window = l.total.plus(d), l.window.plus(d)
+	l.newest = d.admission
+	l.inFlight = inFlight(now)
+	short := l.short(now)
+	if l.pages == 0 || short < l.shortfall {
+		l.shortfall = short
+	}
+	l.pages++
+}
+
+func usedHandler(before, now *fact.EngineSample, handlers []string) string {
+	count := func(s *fact.EngineSample, h *fact.HTTPCount) uint64 {
+		for i := range s.HTTP {
+			if p := &s.HTTP[i]; p.Handler == h.Handler && p.Method == h.Method && p.Class == h.Class {
+				return p.Count
+			}
+		}
+		return 0
+	}
+	for i := range now.HTTP {
+		h := &now.HTTP[i]
+		if h.Class == "2xx" && slices.Contains(handlers, h.Handler) && h.Count > count(before, h) {
+			return h.Handler
+		}
+	}
+	return ""
+}
+
+// short is how many requests the page cannot account for, over the routes that share no counter. At a single instant
+// two counters may be apart by a request or two; a shortfall counts only where every page of a window shows it.
+//
+// Routes: finished requests without a response (Python front end: responses are counted when they end; Rust: when they
+// start); finished sequences without a first token; first tokens that neither finished, nor were cancelled, nor are in
+// flight (told only where every finished request had one sequence, since a cancelled one may have had more); finish
+// counts of two families that differ.
+func (l *ledger) short(now *fact.EngineSample) int64 {
+	t := l.total
+	flight := int64(l.inFlight)
+	short := max(0, t.sequences-t.aborts-t.firstTokens-l.oldFlight)
+	for i := range now.Ranks {
+		short = max(short, int64(disagree(&now.Ranks[i])))
+	}
+	if !l.known {
+		return short
+	}
+	answered := t.http2xx - t.admission + min(t.http5xx, t.admission+t.errors)
+	if l.traits.HTTPAtStart {
+		return max(short, t.requests-t.http2xx-l.oldFlight, t.http2xx-t.requests-flight)
+	}
+	short = max(short, t.requests-answered)
+	if t.requests == t.sequences {
+		cancelled := max(0, answered-t.requests)
+		short = max(short, t.firstTokens-t.sequences-cancelled-flight)
+	}
+	return short
+}
+
+// lose gives up what is in flight: its process is gone.
+func (l *ledger) lose() {
+	l.died = true
+}

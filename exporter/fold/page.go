@@ -1,0 +1,220 @@
+package fold
+
+import (
+	"math"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/hist"
+)
+
+// identity is how a page relates to the one before it.
+type identity int
+
+const (
+	sameProcess   identity = iota
+	newProcess             // counters began anew
+	otherRanks             // the same process shows other ranks or models
+	contradictory          // the same process by its start time, yet a counter fell
+)
+
+// identify compares whole pages, never single series: a restart resets all of them at once. A start time or creation
+// time that changed is a restart even where the counters have already overtaken their old values; where the page has
+// neither (multi-process pages, the Rust front end), a fall of any counter is the only sign.
+func identify(before, after *fact.EngineSample) identity {
+	known, changed := starts(before, after)
+	if changed {
+		return newProcess
+	}
+	if !sameRanks(before, after) {
+		return otherRanks
+	}
+	fell := false
+	for i := range after.Ranks {
+		a, b := &before.Ranks[i], &after.Ranks[i]
+		if a.Created > 0 && b.Created > 0 {
+			known = true
+			if math.Abs(a.Created-b.Created) > 0.5 {
+				return newProcess
+			}
+		}
+		fell = fell || rankFell(a, b)
+	}
+	switch {
+	case fell && known:
+		return contradictory
+	case fell, !known && httpFell(before, after):
+		return newProcess
+	}
+	return sameProcess
+}
+
+// starts compares the process start times, which a clock step may move by a fraction of a second.
+func starts(before, after *fact.EngineSample) (known, changed bool) {
+	if before.ProcessStart == 0 || after.ProcessStart == 0 {
+		return false, false
+	}
+	return true, math.Abs(before.ProcessStart-after.ProcessStart) > 1
+}
+
+func sameRanks(before, after *fact.EngineSample) bool {
+	if len(before.Ranks) != len(after.Ranks) {
+		return false
+	}
+	for i := range after.Ranks {
+		if before.Ranks[i].Name != after.Ranks[i].Name || before.Ranks[i].Model != after.Ranks[i].Model {
+			return false
+		}
+	}
+	return true
+}
+
+func rankFell(before, after *fact.Rank) bool {
+	for _, c := range before.Finished {
+		if after.FinishedWith(c.Reason) < c.Count {
+			return true
+		}
+	}
+	for _, n := range [...][2]fact.Number{
+		{before.Requests, after.Requests}, {before.PromptTokens, after.PromptTokens},
+		{before.OutputTokens, after.OutputTokens}, {before.Preemptions, after.Preemptions},
+	} {
+		if n[0].Known && n[1].Known && n[1].V < n[0].V {
+			return true
+		}
+	}
+	for f := range after.Histograms {
+		if histogramFell(before.Histograms[f], after.Histograms[f]) {
+			return true
+		}
+	}
+	return false
+}
+
+func histogramFell(before, after hist.Histogram) bool {
+	if !before.Known() || !after.Known() {
+		return false
+	}
+	if !hist.SameEdges(before.Edges, after.Edges) {
+		_, ok := hist.Delta(before, after)
+		return !ok
+	}
+	for i, c := range after.Counts {
+		if c < before.Counts[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func httpFell(before, after *fact.EngineSample) bool {
+	counts := make(map[[3]string]uint64, len(after.HTTP))
+	for _, h := range after.HTTP {
+		counts[[3]string{h.Handler, h.Method, h.Class}] = h.Count
+	}
+	for _, h := range before.HTTP {
+		if counts[[3]string{h.Handler, h.Method, h.Class}] < h.Count {
+			return true
+		}
+	}
+	return false
+}
+
+// moved reports whether work was done between two pages of a rank.
+func moved(before, after *fact.Rank) bool {
+	return after.OutputTokens.V != before.OutputTokens.V || after.PromptTokens.V != before.PromptTokens.V
+}
+
+// birth is when the page's counters began: the creation of the first rank's metrics, else the start of the process;
+// 0 when the page says neither.
+func birth(s *fact.EngineSample) float64 {
+	b := s.ProcessStart
+	for i := range s.Ranks {
+		if c := s.Ranks[i].Created; c > 0 && (i == 0 || c < b) {
+			b = c
+		}
+	}
+	return b
+}
+
+// inFlight is the number of sequences that run or wait over all ranks; they stand for requests.
+func inFlight(s *fact.EngineSample) uint64 {
+	n := 0.0
+	for i := range s.Ranks {
+		n += s.Ranks[i].Running.V + s.Ranks[i].Waiting.V
+	}
+	return uint64(max(0, n))
+}
+
+// finishTime lists the families that vLLM observes together when a sequence finishes.
+var finishTime = [...]fact.Family{fact.TPOT, fact.E2E, fact.Queue, fact.Prefill, fact.Decode, fact.Inference, fact.PromptTokens, fact.OutputTokens}
+
+// torn reports whether a page was rendered while the engine was writing it: then its finish-time families disagree on
+// how many sequences have finished. vLLM renders in one thread and records in another, so about one page in a hundred
+// of a busy engine is torn, and judging it as it stands makes bounds wrong. before is the last accepted page of the
+// same process, nil for a first page.
+func torn(before, now *fact.EngineSample) bool {
+	for i := range now.Ranks {
+		r := &now.Ranks[i]
+		if disagree(r) > 0 {
+			return true
+		}
+		if now.Traits.AbortsFinish {
+			continue // intervals of aborted sequences are clamped one by one, so their sums need not add up
+		}
+		var prev fact.Rank
+		if before != nil {
+			prev = before.Ranks[i]
+		}
+		if sumsTorn(&prev, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// disagree is the largest difference between the finish counts of a rank.
+func disagree(r *fact.Rank) uint64 {
+	lowest, highest := uint64(math.MaxUint64), uint64(0)
+	note := func(n uint64) { lowest, highest = min(lowest, n), max(highest, n) }
+	if len(r.Finished) > 0 {
+		note(r.Sequences())
+	}
+	for _, f := range finishTime {
+		if h := r.Histograms[f]; h.Known() {
+			note(h.Count())
+		}
+	}
+	if highest <= lowest {
+		return 0
+	}
+	return highest - lowest
+}
+
+// sumsTorn checks inference = prefill + decode, which holds for each sequence and so for the sums between two pages;
+// the tolerance is that of adding many float64.
+func sumsTorn(before, now *fact.Rank) bool {
+	inference, prefill, decode := now.Histograms[fact.Inference], now.Histograms[fact.Prefill], now.Histograms[fact.Decode]
+	if !inference.Known() || !prefill.Known() || !decode.Known() {
+		return false
+	}
+	rest := func(r *fact.Rank) float64 {
+		return r.Histograms[fact.Inference].Sum - r.Histograms[fact.Prefill].Sum - r.Histograms[fact.Decode].Sum
+	}
+	return math.Abs(rest(now)-rest(before)) > 1e-5+1e-9*math.Abs(inference.Sum)
+}
+
+// emptyRank is the rank as it stood at its birth: the same families, nothing counted.
+func emptyRank(r *fact.Rank) fact.Rank {
+	zero := func(n fact.Number) fact.Number { return fact.Number{Known: n.Known} }
+	e := fact.Rank{
+		Name: r.Name, Model: r.Model, Created: r.Created,
+		Requests: zero(r.Requests), PromptTokens: zero(r.PromptTokens), OutputTokens: zero(r.OutputTokens),
+		Preemptions: zero(r.Preemptions), Running: zero(r.Running), Waiting: zero(r.Waiting), KVUsage: zero(r.KVUsage),
+	}
+	for f, h := range r.Histograms {
+		if h.Known() {
+			e.Histograms[f] = hist.Histogram{Edges: h.Edges, Counts: make([]uint64, len(h.Counts))}
+		}
+	}
+	return e
+}
