@@ -1,0 +1,124 @@
+package catalog
+
+// Names of series. Those of a whole family of counters that may be known as an interval are bases, to be completed by
+// Total, LowerTotal or UpperTotal; those of histograms by CeilSeconds and FloorSeconds, or Ceil and Floor.
+const (
+	EngineInfo        = "goodput_engine_info"
+	EngineUp          = "goodput_engine_up"
+	EnginePhaseInfo   = "goodput_engine_phase_info"
+	EngineProgressing = "goodput_engine_progressing"
+	EngineStart       = "goodput_engine_start_time_seconds"
+	EngineResets      = "goodput_engine_resets_total"
+	EngineKVUsage     = "goodput_engine_kv_usage_ratio"
+	EnginePreemptions = "goodput_engine_preemptions_total"
+	LastPoll          = "goodput_engine_last_poll_timestamp_seconds"
+	PollDuration      = "goodput_engine_poll_duration_seconds"
+	PollFailures      = "goodput_engine_poll_failures_total"
+
+	RequestsArrived     = "goodput_requests_arrived"
+	RequestsFinished    = "goodput_requests_finished"
+	RequestsFailed      = "goodput_requests_failed"
+	RequestsCancelled   = "goodput_requests_cancelled"
+	RequestsRejected    = "goodput_requests_rejected"
+	RequestsLost        = "goodput_requests_lost"
+	RequestsUnexplained = "goodput_requests_unexplained"
+	RequestsInFlight    = "goodput_requests_in_flight"
+	LedgerUnanswerable  = "goodput_ledger_unanswerable_info"
+
+	SLOInfo           = "goodput_slo_info"
+	SLOThreshold      = "goodput_slo_threshold_seconds"
+	SLOObjective      = "goodput_slo_objective_ratio"
+	SLORequests       = "goodput_slo_requests_total"
+	SLOQualifiedLower = "goodput_slo_qualified_requests_lower_total"
+	SLOQualifiedUpper = "goodput_slo_qualified_requests_upper_total"
+	SLOViolations     = "goodput_slo_clause_violations"
+	SLOUnanswerable   = "goodput_slo_unanswerable_info"
+
+	QuantileLower = "goodput_latency_quantile_lower_seconds"
+	QuantileUpper = "goodput_latency_quantile_upper_seconds"
+	PromptTokens  = "goodput_request_prompt_tokens"
+	OutputTokens  = "goodput_request_output_tokens"
+
+	SequencesFinished = "goodput_sequences_finished_total"
+	Tokens            = "goodput_tokens_total"
+	FinishedTokens    = "goodput_finished_tokens_total"
+
+	EvidenceConflicts = "goodput_evidence_conflicts_total"
+	PagesSkipped      = "goodput_pages_skipped_total"
+	WindowFallbacks   = "goodput_window_fallbacks_total"
+	WindowCoverage    = "goodput_window_coverage_ratio"
+	HistogramLayouts  = "goodput_histogram_layouts"
+
+	Rounds        = "goodput_rounds_total"
+	RoundsMissed  = "goodput_rounds_missed_total"
+	RoundDuration = "goodput_round_duration_seconds"
+	LastRound     = "goodput_last_round_timestamp_seconds"
+	EngineSeries  = "goodput_series"
+	BuildInfo     = "goodput_build_info"
+)
+
+// Endings of names.
+const (
+	Total        = "_total"
+	LowerTotal   = "_lower_total"
+	UpperTotal   = "_upper_total"
+	Ceil         = "_ceil"
+	Floor        = "_floor"
+	CeilSeconds  = Ceil + "_seconds"
+	FloorSeconds = Floor + "_seconds"
+)
+
+// LatencyHistogram is the base of the pair of histograms of one latency, named as in the label metric: "ttft", "tpot",
+// "e2e", "queue", "prefill", "decode" or "token_gap".
+func LatencyHistogram(metric string) string { return "goodput_" + metric }
+
+// Label names.
+const (
+	LabelEngine = "engine"
+	LabelModel  = "model"
+	LabelSLO    = "slo"
+	LabelClause = "clause"
+	LabelReason = "reason"
+	LabelBy     = "by"
+	LabelStage  = "stage"
+	LabelKind   = "kind"
+	LabelMetric = "metric"
+	LabelQ      = "q"
+	LabelWindow = "window"
+	LabelPhase  = "phase"
+)
+
+// LabelMeaning explains one label.
+type LabelMeaning struct{ Name, Meaning string }
+
+// LabelMeanings lists every label that a declared series can have, except those of goodput_build_info and those that
+// targets bring along.
+func LabelMeanings() []LabelMeaning {
+	return []LabelMeaning{
+		{LabelBy, "who rejected: `admission` (the engine's admission limit) or `client_error` (a 4xx answer)"},
+		{LabelClause, "the latency that a clause of the SLO limits: `ttft`, `tpot`, `e2e`, `queue`, `prefill`, `decode` or `inference`"},
+		{LabelEngine, "id of the target; under data parallelism, series of one rank have `/rank` appended (`a/0`). No series exists at both levels"},
+		{LabelKind, "`prompt` or `output`"},
+		{LabelMetric, "the latency or length meant: `ttft`, `tpot`, `e2e`, `queue`, `prefill`, `decode`, `inference`, `token_gap`, and for layouts `prompt_tokens` and `output_tokens`. `token_gap` observes gaps between tokens, all others sequences: never put the two on one axis"},
+		{LabelModel, "served model name as on the engine's page; left out on series of a whole endpoint while its page names none or several"},
+		{LabelPhase, "`unseen`, `warming_up`, `judging`, `down` or `stalled`"},
+		{LabelQ, "the quantile, 0 to 1"},
+		{LabelReason, "one of a closed set of reasons, or a short fixed text; never text from a request"},
+		{LabelSLO, "name of the objective in the configuration"},
+		{LabelStage, "`queue` (waiting to be scheduled) or `running` (scheduled: prefill or decode)"},
+		{LabelWindow, "length of the sliding window, `5m` or `1h`; on `goodput_slo_info` that of the error budget"},
+		{"clauses", "all conditions that one request has to meet, such as `ttft<=250ms,tpot<=25ms`"},
+		{"population", "what the objective counts"},
+		{"success", "finish reasons that may qualify"},
+		{"cancelled", "`bad` or `exclude`: how requests that the client gave up are counted"},
+		{"client_errors", "`bad` or `exclude`: how 4xx answers are counted"},
+		{"admission", "`bad` or `exclude`: how refusals by the admission limit are counted"},
+		{"failed", "`bad` or `exclude`: how 5xx answers and sequences that ended in an error are counted"},
+		{"lost", "`bad` or `exclude`: how requests in flight at the death of their process are counted"},
+		{"match_model", "anchored pattern of the models that the objective is about; left out when it is about all"},
+		{"match_engine", "anchored pattern of the engines that the objective is about; left out when it is about all"},
+		{"dialect", "row of the dialect table that recognised the page"},
+		{"version", "range of engine versions that the page's names fit"},
+		{"url", "address that is polled, without credentials, query and fragment"},
+	}
+}

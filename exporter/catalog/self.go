@@ -1,0 +1,33 @@
+package catalog
+
+func selfSeries() []Series {
+	const sinceStart = "cumulative since the exporter started"
+	return in(GroupSelf,
+		Series{
+			Name: Rounds, Kind: Counter, Unit: "rounds", Stability: Stable,
+			What: "Rounds of polls that were ended and published.", Window: sinceStart,
+		},
+		Series{
+			Name: RoundsMissed, Kind: Counter, Unit: "rounds", Stability: Stable,
+			What: "Rounds that were due while the round before was still going on, and so did not happen.", Window: sinceStart,
+		},
+		Series{
+			Name: RoundDuration, Kind: Histogram, Unit: "seconds", Stability: Experimental,
+			What: "How long rounds took, from the first poll to the published snapshot.", Population: "rounds", Window: sinceStart,
+		},
+		Series{
+			Name: LastRound, Kind: Gauge, Unit: "seconds since 1970", Stability: Stable,
+			What: "When the last round ended: how old everything else on this page is.",
+		},
+		Series{
+			Name: EngineSeries, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
+			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count.",
+		},
+		Series{
+			Name: BuildInfo, Kind: Info, Stability: Stable,
+			// The text is that of client_golang's version collector, which makes the metric.
+			What:   "A metric with a constant '1' value labeled by version, revision, branch, goversion from which goodput was built, and the goos and goarch for the build.",
+			Labels: []string{"branch", "goarch", "goos", "goversion", "revision", "tags", "version"},
+		},
+	)
+}
