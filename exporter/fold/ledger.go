@@ -66,7 +66,8 @@ type ledger struct {
 
 	inFlight  uint64 // at the last page
 	atStart   uint64 // at the window's start
-	oldFlight int64  // in flight at the zero point, at most
+	oldFlight int64  // sequences in flight at the zero point that have their first token, at most
+	oldOpen   int64  // responses begun and not finished there (front ends that count at the start)
 	died      bool   // the process went during the open window
 
 	carryArrived, carryCancelled int64
@@ -101,7 +102,8 @@ func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
 	l.inFlight = inFlight(s)
 	l.atStart = l.inFlight
 	t := totalsOf(s, o.OnePrompt)
-	l.oldFlight = max(0, int64(l.inFlight), t.firstTokens-(t.sequences-t.aborts))
+	l.oldFlight = max(0, t.firstTokens-(t.sequences-t.aborts))
+	l.oldOpen = max(0, t.http2xx-t.requests)
 }
 
 // step adds what happened between two pages of one process.
@@ -160,7 +162,7 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 	}
 	answered := t.http2xx - t.admission + min(t.http5xx, t.admission+t.errors)
 	if l.traits.HTTPAtStart {
-		return max(short, t.requests-t.http2xx-l.oldFlight, t.http2xx-t.requests-flight)
+		return max(short, t.requests-t.http2xx-l.oldOpen, t.http2xx-t.requests-flight)
 	}
 	short = max(short, t.requests-answered)
 	if t.requests == t.sequences {
