@@ -176,3 +176,6 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 func (l *ledger) lose() {
 	l.died = true
 }
+
+// loses reports whether something was given up and is not committed yet.
+func (l *ledger) loses() bool { return l.died && l.inFlight > 0 }

@@ -29,7 +29,7 @@ type objective struct {
 // process will follow.
 func (s *State) closeWindow(e *engine, last bool) {
 	w := e.window
-	if !w.open || w.pages == 0 {
+	if !w.open || w.pages == 0 && !e.ledger.loses() {
 		return
 	}
 	end := e.last.sent

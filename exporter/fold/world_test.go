@@ -86,7 +86,7 @@ func newWorld(seed uint64, length float64) *world {
 	if rng.IntN(3) == 0 {
 		w.restarts = []float64{length * (0.3 + 0.4*rng.Float64())}
 	}
-	rate, at := 0.5+6*rng.Float64(), 0.0
+	rate, at := 0.5+4*rng.Float64(), 0.0
 	slow := 0.2 + 2*rng.Float64() // how loaded the engine is
 	for at < length {
 		gap := rng.ExpFloat64() / rate
@@ -227,6 +227,8 @@ func (w *world) page(t float64) *fact.EngineSample {
 	return b.finish()
 }
 
+var classes = [...]string{finishes: "2xx", cancelled: "2xx", clientError: "4xx", refused503: "5xx", refusedInStream: "2xx"}
+
 type pageBuilder struct {
 	s       *fact.EngineSample
 	reasons []map[string]uint64
@@ -236,9 +238,8 @@ type pageBuilder struct {
 }
 
 func (b *pageBuilder) add(q *request) {
-	class := map[outcome]string{finishes: "2xx", cancelled: "2xx", clientError: "4xx", refused503: "5xx", refusedInStream: "2xx"}[q.outcome]
 	if b.s.Traits.HTTPAtStart || q.ends <= b.t {
-		b.http[class]++
+		b.http[classes[q.outcome]]++
 	}
 	if q.outcome == refused503 || q.outcome == refusedInStream {
 		b.s.Admission.V++
