@@ -238,7 +238,8 @@ func TestLedger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := base
 			b.noHTTP = c.after.noHTTP
-			s := tell(t, 90, objective_("x", 0.25, 0.025)).page(100, b).page(130, c.after).end()
+			s := tell(t, 90, objective_("x", 0.25, 0.025)).page(100, b)
+			s.page(130, c.after).page(131, c.after).page(132, c.after).end()
 			c.check(t, s.windows[0])
 		})
 	}

@@ -31,8 +31,12 @@ func (l *ledger) commit(last bool) Ledger {
 	return w
 }
 
+// shortfallPages is how many pages must show a shortfall: two counters read an instant apart may differ on one.
+const shortfallPages = 3
+
 func (l *ledger) nextUnexplained() int64 {
-	if l.pages == 0 {
+	l.relief = 0
+	if l.pages < shortfallPages {
 		return 0
 	}
 	step := max(0, l.shortfall-int64(l.unexplained))

@@ -147,9 +147,8 @@ func usedHandler(before, now *fact.EngineSample, handlers []string) string {
 // two counters may be apart by a request or two; a shortfall counts only where every page of a window shows it.
 //
 // Routes: finished requests without a response (Python front end: responses are counted when they end; Rust: when they
-// start); finished sequences without a first token; first tokens that neither finished, nor were cancelled, nor are in
-// flight (told only where every finished request had one sequence, since a cancelled one may have had more); finish
-// counts of two families that differ.
+// start); finished sequences without a first token; first tokens that neither finished nor are in flight, where nothing
+// was cancelled (a cancelled request may have had any number of sequences); finish counts of two families that differ.
 func (l *ledger) short(now *fact.EngineSample) int64 {
 	t := l.total
 	flight := int64(l.inFlight)
@@ -165,9 +164,8 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 		return max(short, t.requests-t.http2xx-l.oldOpen, t.http2xx-t.requests-flight)
 	}
 	short = max(short, t.requests-answered)
-	if t.requests == t.sequences {
-		cancelled := max(0, answered-t.requests)
-		short = max(short, t.firstTokens-t.sequences-cancelled-flight)
+	if answered <= t.requests {
+		short = max(short, t.firstTokens-t.sequences-flight)
 	}
 	return short
 }

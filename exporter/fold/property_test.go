@@ -65,13 +65,18 @@ func watch(w *world, rng *rand.Rand, from, to float64) *run {
 		} else if rng.IntN(25) == 0 {
 			poll.Sample, poll.Reason = nil, fact.ReasonTimeout
 		}
-		if r.at[poll.Sent] = instant; poll.Sample != nil && r.state.engines["a"] == nil && from > 0 {
+		if r.at[poll.Sent] = instant; poll.Sample != nil && from > 0 && !r.seen() {
 			r.baseline = inFlight(poll.Sample)
 		}
 		r.take(r.state.Apply(Round{At: poll.Received, Targets: targets, Polls: []fact.Poll{poll}}))
 	}
 	r.take(r.state.Flush(epoch + to))
 	return r
+}
+
+func (r *run) seen() bool {
+	e := r.state.engines["a"]
+	return e != nil && e.last != nil
 }
 
 func (r *run) take(s *Snapshot) {

@@ -122,6 +122,9 @@ func (s *State) boundRank(e *engine, r *rank, o *objective, out *Window) slo.Bou
 			bad += c.Count
 		}
 	}
+	if finished == 0 {
+		return slo.Bounds{} // nothing finished, so nothing qualified
+	}
 	var b slo.Bounds
 	if e.window.torn {
 		b = slo.Bounds{Upper: finished - bad, Method: slo.MethodMarginal, Note: "torn pages"}
