@@ -10,7 +10,10 @@ const (
 	fromStart   = "process_start_time_seconds"
 )
 
-const sinceFirstSeen = "cumulative since the exporter first saw the engine (the created timestamp)"
+const (
+	sinceFirstSeen = "cumulative since the exporter first saw the engine (the created timestamp)"
+	sinceFirstPoll = "cumulative since the exporter first polled the engine"
+)
 
 func engineSeries() []Series {
 	engine := []string{LabelEngine}
@@ -63,7 +66,7 @@ func engineSeries() []Series {
 		},
 		Series{
 			Name: PollFailures, Kind: Counter, Unit: "polls", Stability: Stable, Labels: []string{LabelEngine, LabelReason},
-			What: "Polls that brought no page, and pages that were refused.", Population: "polls", Window: "cumulative since the exporter first polled the engine",
+			What: "Polls that brought no page, and pages that were refused.", Population: "polls", Window: sinceFirstPoll,
 		},
 	)
 }

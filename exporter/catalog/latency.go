@@ -29,11 +29,11 @@ func latencySeries() []Series {
 		s := Series{Unit: "tokens", Population: finishedSequences, Failures: atFinish, Source: h.source}
 		rows = append(rows, images(h.base, "", h.what, s)...)
 	}
-	quantile := func(name, end, image string) Series {
+	quantile := func(name, end, more string) Series {
 		return Series{
 			Name: name, Kind: Gauge, Unit: "seconds", Stability: Stable,
 			What: fmt.Sprintf("The %s end of the interval that holds a quantile of a latency: the truth lies in (lower, upper]. "+
-				"Of this engine alone, and never to be averaged: quantiles of a fleet come from %s. Absent while nothing was observed.", end, image),
+				"Of this engine alone, and never to be averaged: quantiles of a fleet come from %s. Absent while nothing was observed.", end, more),
 			Population: "sequences; for metric=\"token_gap\" token gaps", Window: "the sliding window in the label window",
 			Failures: "what never finished, or for ttft had no first token, is not observed", Source: "the histogram of the metric",
 			Labels: []string{LabelEngine, LabelMetric, LabelQ, LabelWindow}, Maybe: []string{LabelModel},
@@ -41,7 +41,7 @@ func latencySeries() []Series {
 	}
 	return in(GroupLatency, append(rows,
 		quantile(QuantileLower, "lower", "the floor histograms"),
-		quantile(QuantileUpper, "upper", "the ceil histograms, +Inf in the overflow bucket"))...)
+		quantile(QuantileUpper, "upper", "the ceil histograms. +Inf when the quantile is above the last edge"))...)
 }
 
 // images declares the two images of a histogram on the shared grid.

@@ -34,7 +34,7 @@ func ledgerSeries() []Series {
 		Series{
 			Name: RequestsInFlight, Kind: Gauge, Unit: "sequences", Stability: Stable,
 			What:       "Sequences in the engine now, by stage. Absent once the page is too old to be true now.",
-			Population: "sequences: a request with n=2 is two",
+			Population: sequences,
 			Source:     fromWaiting + " (queue) and " + fromRunning + " (running), which lag by up to one engine step",
 			Labels:     []string{LabelEngine, LabelStage}, Maybe: []string{LabelModel},
 		},

@@ -3,7 +3,7 @@ package catalog
 import "slices"
 
 const (
-	sequences    = "sequences: a request with n=2 is two"
+	sequences    = "sequences (a request with n=2 is two)"
 	underPolicy  = "as the policy in goodput_slo_info says; what is bad stays in the denominator and never qualifies"
 	fromJoint    = "all latency histograms of the page, jointly"
 	observations = "observations of the clause's own histogram: first tokens for ttft, finished sequences for the others"
@@ -22,11 +22,11 @@ func objectiveSeries() []Series {
 		},
 		{
 			Name: SLOThreshold, Kind: Gauge, Unit: "seconds", Stability: Stable, Labels: []string{LabelSLO, LabelClause},
-			What: "The most that the clause's latency may be for a request to qualify.",
+			What: "The most that the clause's latency may be for a sequence to qualify.",
 		},
 		{
 			Name: SLOObjective, Kind: Gauge, Unit: "ratio, 0 to 1", Stability: Stable, Labels: slo,
-			What: "The promised share of requests that meet all clauses, over the window in goodput_slo_info.",
+			What: "The promised share of sequences that meet all clauses, over the window in goodput_slo_info.",
 		},
 		{
 			Name: SLORequests, Kind: Counter, Unit: "sequences", Stability: Stable, Labels: perEngine, Maybe: model,

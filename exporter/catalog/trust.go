@@ -12,7 +12,7 @@ func trustSeries() []Series {
 		Series{
 			Name: PagesSkipped, Kind: Counter, Unit: "pages", Stability: Experimental, Labels: byReason,
 			What:       "Pages that were read but not judged; what they said is in the next page.",
-			Population: "pages", Window: sinceFirstSeen,
+			Population: "pages", Window: sinceFirstPoll,
 		},
 		Series{
 			Name: WindowFallbacks, Kind: Counter, Unit: "windows", Stability: Experimental, Labels: byReason,

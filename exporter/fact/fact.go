@@ -154,6 +154,7 @@ const (
 	ReasonParse      Reason = "parse"       // not a valid exposition
 	ReasonDialect    Reason = "dialect"     // a valid exposition of something that is not a known engine
 	ReasonFell       Reason = "fell"        // a counter fell although the process is the same
+	ReasonInternal   Reason = "internal"    // a fault of the exporter itself
 )
 
 // Poll is one attempt to read one target.

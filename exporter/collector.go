@@ -1,0 +1,176 @@
+package exporter
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// SnapshotConfig is what a SnapshotCollector needs. All fields are required.
+type SnapshotConfig struct {
+	Objectives []slo.Objective       // the contract, published whether or not an engine is under it
+	Started    float64               // when polling started, unix seconds: the created timestamp of counters of polls
+	Snapshot   func() *fold.Snapshot // the snapshot to publish; nil before the first
+}
+
+// SnapshotCollector puts a snapshot on a page. It polls nothing and changes nothing, so any number of scrapes may run
+// at once.
+type SnapshotCollector struct {
+	families families
+	SnapshotConfig
+}
+
+// NewSnapshotCollector returns a collector of everything that a snapshot says; the exporter's own rounds are not
+// among it.
+func NewSnapshotCollector(c SnapshotConfig) *SnapshotCollector {
+	return &SnapshotCollector{families: newFamilies(), SnapshotConfig: c}
+}
+
+// Describe sends nothing: what is on the page depends on the engines, so the collector is an unchecked one.
+func (c *SnapshotCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends everything that the snapshot knows.
+func (c *SnapshotCollector) Collect(ch chan<- prometheus.Metric) {
+	p := &page{families: c.families, ch: ch}
+	for i := range c.Objectives {
+		collectContract(p, &c.Objectives[i])
+	}
+	s := c.Snapshot()
+	if s == nil {
+		return
+	}
+	p.gauge(catalog.LastRound, s.At)
+	for f, n := range s.Layouts {
+		if n > 0 {
+			p.gauge(catalog.HistogramLayouts, float64(n), fact.Family(f).String())
+		}
+	}
+	for i := range s.Engines {
+		c.collectEngine(p, &s.Engines[i])
+	}
+}
+
+// collectContract sends what an objective promises, whether or not any engine is under it.
+func collectContract(p *page, o *slo.Objective) {
+	pol := o.Policy
+	p.info(catalog.SLOInfo, o.Name, clauses(o), "sequences", span(o.Window), list(pol.Success), string(pol.Cancelled),
+		string(pol.ClientErrors), string(pol.Admission), string(pol.Failed), string(pol.Lost), pattern(o.Match.Model), pattern(o.Match.Engine))
+	p.gauge(catalog.SLOObjective, o.Objective, o.Name)
+	for _, c := range o.Clauses {
+		p.gauge(catalog.SLOThreshold, c.Threshold, o.Name, c.Metric.String())
+	}
+}
+
+// collectEngine sends one engine and its ranks, and how many series that was.
+func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
+	before := p.series
+	// Polls are counted from the first one on, which may be before the first page and so before e.Since, but not
+	// before the exporter started.
+	for _, t := range e.Failures {
+		p.counter(catalog.PollFailures, float64(t.Count), c.Started, e.ID, t.Name)
+	}
+	for _, t := range e.Skipped {
+		p.counter(catalog.PagesSkipped, float64(t.Count), c.Started, e.ID, t.Name)
+	}
+	p.openInfo(catalog.EngineInfo, e.Target.Labels, e.ID, e.Model, e.Dialect, e.Version, shownURL(e.Target.URL))
+	p.info(catalog.EnginePhaseInfo, e.ID, string(e.Phase))
+	p.gauge(catalog.EngineUp, truth(e.Up), e.ID)
+	p.gauge(catalog.PollDuration, e.PollTook, e.ID)
+	if e.Phase != fold.PhaseUnseen {
+		collectSeen(p, e)
+		collectLedger(p, e)
+		for i := range e.SLOs {
+			collectSLO(p, e, &e.SLOs[i])
+		}
+		for i := range e.Ranks {
+			collectRank(p, e, &e.Ranks[i])
+		}
+	}
+	p.gauge(catalog.EngineSeries, float64(p.series-before+1), e.ID)
+}
+
+// collectSeen sends what is known of an engine as soon as it has shown one page.
+func collectSeen(p *page, e *fold.Engine) {
+	if e.LastPoll > 0 {
+		p.gauge(catalog.LastPoll, e.LastPoll, e.ID)
+	}
+	if e.Start > 0 {
+		p.gauge(catalog.EngineStart, e.Start, e.ID)
+	}
+	if e.Phase != fold.PhaseDown {
+		p.gauge(catalog.EngineProgressing, truth(e.Phase != fold.PhaseStalled), e.ID)
+	}
+	p.counter(catalog.EngineResets, float64(e.Resets), e.Since, e.ID)
+	p.counter(catalog.EvidenceConflicts, float64(e.Conflicts), e.Since, e.ID)
+	for _, t := range e.Fallbacks {
+		p.counter(catalog.WindowFallbacks, float64(t.Count), e.Since, e.ID, t.Name)
+	}
+}
+
+func collectLedger(p *page, e *fold.Engine) {
+	l := &e.Ledger
+	if l.Absent != "" {
+		p.info(catalog.LedgerUnanswerable, e.ID, l.Absent)
+	}
+	if !l.Committed {
+		return
+	}
+	for _, row := range []struct {
+		base   string
+		span   fold.Span
+		labels []string
+	}{
+		{catalog.RequestsArrived, l.Arrived, nil},
+		{catalog.RequestsFinished, l.Finished, nil},
+		{catalog.RequestsFailed, l.Failed, nil},
+		{catalog.RequestsCancelled, l.Cancelled, nil},
+		{catalog.RequestsRejected, l.RejectedAdmission, []string{"admission"}},
+		{catalog.RequestsRejected, l.RejectedClient, []string{"client_error"}},
+		{catalog.RequestsLost, l.Lost, nil},
+		{catalog.RequestsUnexplained, l.Unexplained, nil},
+	} {
+		collectSpan(p, row.base, row.span, e.Since, slices.Concat([]string{e.ID}, row.labels, []string{e.Model})...)
+	}
+}
+
+// collectSpan sends a count as one counter where it is exact, as two where it is an interval, and not at all where it
+// is not known.
+func collectSpan(p *page, base string, s fold.Span, created float64, labels ...string) {
+	switch {
+	case !s.Known:
+	case s.Exact():
+		p.counter(base+catalog.Total, float64(s.Lower), created, labels...)
+	default:
+		p.counter(base+catalog.LowerTotal, float64(s.Lower), created, labels...)
+		p.counter(base+catalog.UpperTotal, float64(s.Upper), created, labels...)
+	}
+}
+
+func collectSLO(p *page, e *fold.Engine, s *fold.SLO) {
+	name := s.Objective.Name
+	if s.Absent != "" {
+		p.info(catalog.SLOUnanswerable, e.ID, name, s.Absent)
+	}
+	if !s.Judged {
+		return
+	}
+	p.counter(catalog.SLORequests, float64(s.Requests), e.Since, e.ID, name, e.Model)
+	p.counter(catalog.SLOQualifiedLower, float64(s.Lower), e.Since, e.ID, name, e.Model)
+	p.counter(catalog.SLOQualifiedUpper, float64(s.Upper), e.Since, e.ID, name, e.Model)
+	for _, v := range s.Violations {
+		collectSpan(p, catalog.SLOViolations, fold.Span{Lower: v.Lower, Upper: v.Upper, Known: true}, e.Since,
+			e.ID, name, v.Metric.String(), e.Model)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,138 @@
+// Package exporter moves data: in every round it asks each engine for its page, hands what came back to the reducer,
+// and publishes the snapshot that comes out to whoever reads it over HTTP. It does not know how pages look, where
+// targets come from, or how anything is judged.
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// Source knows the targets of this moment. Their ids are unique; of two targets with one id the first is polled.
+type Source interface {
+	Targets() []fact.Target
+}
+
+// Poller reads one engine's page. It returns when the context is done at the latest, is called for many targets at
+// once but never twice at once for one, and puts no secret into the poll's detail.
+type Poller interface {
+	Poll(context.Context, fact.Target) fact.Poll
+}
+
+// Reducer folds what a round brought into a snapshot, which it does not write to afterwards.
+type Reducer interface {
+	Apply(fold.Round) *fold.Snapshot
+}
+
+// Config is what an Exporter needs. Parallel, Logger and Started may be left out.
+type Config struct {
+	Interval time.Duration // from the start of one round to the start of the next
+	Timeout  time.Duration // of one poll; the round's deadline of 0.8 Interval cuts it short
+	Parallel int           // polls that are worked on at once; 64 by default
+
+	Source     Source
+	Poller     Poller
+	Reducer    Reducer
+	Objectives []slo.Objective // what the reducer judges, for the published contract
+
+	Logger  *slog.Logger // nothing is logged by default
+	Started time.Time    // when polling starts; now by default. The reducer must have been told the same
+}
+
+// Exporter polls in rounds and serves the last round's snapshot.
+type Exporter struct {
+	interval time.Duration
+	source   Source
+	reducer  Reducer
+	fan      *fan
+	journal  *journal
+	log      *slog.Logger
+
+	begun    atomic.Pointer[time.Time] // when Run began
+	last     atomic.Pointer[view]
+	duration prometheus.Histogram
+	handler  http.Handler
+}
+
+// view is what one round left behind for all who read. It is never written to after it was published.
+type view struct {
+	snapshot       *fold.Snapshot
+	ended          time.Time
+	rounds, missed uint64
+	down           map[string]fact.Poll // the failed polls of the round, by target
+}
+
+// defaultParallel bounds the polls that are worked on at once: a node has 1 to 16 engines, a central exporter hundreds.
+const defaultParallel = 64
+
+// New checks a configuration and returns an exporter whose handler can serve at once and whose Run has to be called.
+func New(c Config) (*Exporter, error) {
+	if c.Parallel == 0 {
+		c.Parallel = defaultParallel
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Started.IsZero() {
+		c.Started = time.Now()
+	}
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("exporter: %w", err)
+	}
+	e := &Exporter{
+		interval: c.Interval, source: c.Source, reducer: c.Reducer, log: c.Logger,
+		fan:      newFan(c.Poller, c.Timeout, c.Parallel, c.Logger),
+		journal:  newJournal(c.Logger),
+		duration: newDuration(),
+	}
+	var err error
+	if e.handler, err = e.newHandler(c); err != nil {
+		return nil, fmt.Errorf("exporter: %w", err)
+	}
+	return e, nil
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	need(c.Interval > 0, "interval %v must be positive", c.Interval)
+	need(c.Timeout > 0, "timeout %v must be positive", c.Timeout)
+	need(c.Parallel > 0, "parallel %d must be positive", c.Parallel)
+	need(c.Source != nil, "a source of targets is missing")
+	need(c.Poller != nil, "a poller is missing")
+	need(c.Reducer != nil, "a reducer is missing")
+	names := map[string]bool{}
+	for _, o := range c.Objectives {
+		need(!names[o.Name], "two objectives are called %q: names must differ", o.Name)
+		names[o.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// Snapshot is what the last round said; nil before the first has ended. It must not be written to.
+func (e *Exporter) Snapshot() *fold.Snapshot { return e.view().snapshot }
+
+// Handler serves metrics, health and status.
+func (e *Exporter) Handler() http.Handler { return e.handler }
+
+func (e *Exporter) view() *view {
+	if v := e.last.Load(); v != nil {
+		return v
+	}
+	return &view{}
+}

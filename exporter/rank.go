@@ -1,0 +1,115 @@
+package exporter
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+)
+
+// histogramNames are the families that are re-exported, with the names of their two images. Inference is not among
+// them: it is prefill and decode together.
+func histogramNames(f fact.Family) (ceil, floor string, exported bool) {
+	switch f {
+	case fact.Inference:
+		return "", "", false
+	case fact.PromptTokens:
+		return catalog.PromptTokens + catalog.Ceil, catalog.PromptTokens + catalog.Floor, true
+	case fact.OutputTokens:
+		return catalog.OutputTokens + catalog.Ceil, catalog.OutputTokens + catalog.Floor, true
+	}
+	base := catalog.LatencyHistogram(f.String())
+	return base + catalog.CeilSeconds, base + catalog.FloorSeconds, true
+}
+
+// collectRank sends what one scheduler says.
+func collectRank(p *page, e *fold.Engine, r *fold.Rank) {
+	for _, c := range closedReasons(r.Sequences) {
+		p.counter(catalog.SequencesFinished, float64(c.Count), e.Since, r.ID, c.Reason, r.Model)
+	}
+	for _, row := range []struct {
+		name, kind string
+		n          fact.Number
+	}{
+		{catalog.Tokens, "prompt", r.PromptTokens},
+		{catalog.Tokens, "output", r.OutputTokens},
+		{catalog.FinishedTokens, "prompt", r.DonePrompt},
+		{catalog.FinishedTokens, "output", r.DoneOutput},
+	} {
+		if row.n.Known {
+			p.counter(row.name, row.n.V, e.Since, r.ID, row.kind, r.Model)
+		}
+	}
+	if r.Preemptions.Known {
+		p.counter(catalog.EnginePreemptions, r.Preemptions.V, e.Since, r.ID, r.Model)
+	}
+	for f, h := range r.Histograms {
+		ceil, floor, exported := histogramNames(fact.Family(f))
+		if h == nil || !exported {
+			continue
+		}
+		p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, e.Since, r.ID, r.Model)
+		p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, e.Since, r.ID, r.Model)
+	}
+	for _, c := range r.Coverage {
+		p.gauge(catalog.WindowCoverage, c.Ratio, r.ID, span(seconds(c.Window)), r.Model)
+	}
+	if r.Fresh {
+		collectFresh(p, r)
+	}
+}
+
+// collectFresh sends what holds now, and so only while the page is young.
+func collectFresh(p *page, r *fold.Rank) {
+	if r.Waiting.Known {
+		p.gauge(catalog.RequestsInFlight, r.Waiting.V, r.ID, "queue", r.Model)
+	}
+	if r.Running.Known {
+		p.gauge(catalog.RequestsInFlight, r.Running.V, r.ID, "running", r.Model)
+	}
+	if r.KVUsage.Known {
+		p.gauge(catalog.EngineKVUsage, r.KVUsage.V, r.ID, r.Model)
+	}
+	for _, q := range r.Quantiles {
+		if q.Metric == fact.PromptTokens || q.Metric == fact.OutputTokens {
+			continue // these are not seconds
+		}
+		labels := []string{r.ID, q.Metric.String(), number(q.Q), span(seconds(q.Window)), r.Model}
+		p.gauge(catalog.QuantileLower, q.Lower, labels...)
+		p.gauge(catalog.QuantileUpper, q.Upper, labels...)
+	}
+}
+
+// closedReason maps a finish reason into a closed set, so that no engine makes the page grow by inventing reasons: all
+// reasons that vLLM has ever had, tool_calls, which its simulators have, and "other".
+func closedReason(reason string) string {
+	switch reason {
+	case "abort", "error", "length", "repetition", "stop", "tool_calls":
+		return reason
+	}
+	return "other"
+}
+
+// closedReasons adds up the counts of reasons that are one in the closed set.
+func closedReasons(counts []fact.ReasonCount) []fact.ReasonCount {
+	out := make([]fact.ReasonCount, 0, len(counts))
+	for _, c := range counts {
+		c.Reason = closedReason(c.Reason)
+		at := slices.IndexFunc(out, func(o fact.ReasonCount) bool { return o.Reason == c.Reason })
+		if at < 0 {
+			out = append(out, c)
+			continue
+		}
+		out[at].Count += c.Count
+	}
+	return out
+}
+
+// list joins names as a label value: sorted and separated by commas.
+func list(names []string) string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return strings.Join(names, ",")
+}

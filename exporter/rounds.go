@@ -1,0 +1,145 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+)
+
+// Run polls in rounds until the context is done, and returns when all its goroutines have ended. It returns an error
+// only when a poller held on to its poll although the context was done. It must be called once.
+//
+// Rounds are due at whole intervals after the first, which starts at once. A round that is due while the one before
+// is still going on does not happen: it is counted as missed, and the next is again on time.
+func (e *Exporter) Run(ctx context.Context) error {
+	due := time.Now()
+	e.begun.Store(&due)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var missed uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return e.fan.drain(drainLimit)
+		case <-timer.C:
+		}
+		e.round(ctx, missed)
+		due = due.Add(e.interval)
+		var n uint64
+		if late := time.Since(due); late > 0 {
+			n = uint64(late/e.interval) + 1
+			due = due.Add(time.Duration(n) * e.interval)
+		}
+		missed += n
+		e.journal.pace(n, e.interval)
+		timer.Reset(time.Until(due))
+	}
+}
+
+// drainLimit is how long Run waits for pollers that do not heed their context, so that the program ends within a
+// second.
+const drainLimit = 500 * time.Millisecond
+
+// round polls all targets, folds what they said and publishes the outcome. A round that is cut off by the end of the
+// program is not published: it would show every engine as down.
+func (e *Exporter) round(ctx context.Context, missed uint64) {
+	start := time.Now()
+	polls := e.fan.poll(ctx, start.Add(e.interval*8/10), distinct(e.source.Targets()))
+	if ctx.Err() != nil {
+		return
+	}
+	// A target that went away during the round, or that is another engine now, is not published any more, whatever
+	// its poll brought.
+	targets := distinct(e.source.Targets())
+	round := fold.Round{At: unix(time.Now()), Targets: targets, Polls: current(polls, targets)}
+	v := &view{snapshot: e.reducer.Apply(round), missed: missed, down: map[string]fact.Poll{}}
+	for _, p := range round.Polls {
+		if p.Sample == nil {
+			v.down[p.Target] = p
+		}
+	}
+	v.rounds = e.view().rounds + 1
+	v.ended = time.Now()
+	e.duration.Observe(v.ended.Sub(start).Seconds())
+	e.last.Store(v)
+	e.journal.note(v, targets)
+}
+
+// distinct leaves out targets whose id another before them has.
+func distinct(targets []fact.Target) []fact.Target {
+	seen := make(map[string]bool, len(targets))
+	out := make([]fact.Target, 0, len(targets))
+	for _, t := range targets {
+		if !seen[t.ID] {
+			seen[t.ID] = true
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// current picks the polls of targets that are still there at the same address.
+func current(polls []polled, targets []fact.Target) []fact.Poll {
+	address := make(map[string]string, len(targets))
+	for _, t := range targets {
+		address[t.ID] = t.URL
+	}
+	out := make([]fact.Poll, 0, len(polls))
+	for _, p := range polls {
+		if url, there := address[p.target.ID]; there && url == p.target.URL {
+			out = append(out, p.Poll)
+		}
+	}
+	return out
+}
+
+// newDuration is the histogram of the durations of rounds. Most rounds take as long as their slowest page, 10 to 50
+// ms; the longest that the deadline allows is 0.8 of an interval.
+func newDuration() prometheus.Histogram {
+	s := newFamilies()[catalog.RoundDuration]
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: s.Name, Help: s.Help(), Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+	})
+}
+
+// roundsCollector publishes how the rounds go.
+type roundsCollector struct {
+	families families
+	started  float64
+	exporter *Exporter
+}
+
+func (c *roundsCollector) Describe(chan<- *prometheus.Desc) {}
+
+func (c *roundsCollector) Collect(ch chan<- prometheus.Metric) {
+	p := &page{families: c.families, ch: ch}
+	v := c.exporter.view()
+	p.counter(catalog.Rounds, float64(v.rounds), c.started)
+	p.counter(catalog.RoundsMissed, float64(v.missed), c.started)
+	c.exporter.duration.Collect(ch)
+}
+
+// health says why the exporter is not healthy; nil when it is: rounds end, the last one less than three intervals ago.
+func (e *Exporter) health(now time.Time) error {
+	begun := e.begun.Load()
+	if begun == nil {
+		return errors.New("polling has not begun")
+	}
+	what, since := "polling began", *begun
+	if v := e.last.Load(); v != nil {
+		what, since = "the last round ended", v.ended
+	}
+	if age := now.Sub(since); age > 3*e.interval {
+		return fmt.Errorf("%s %v ago, and one is due every %v", what, age.Round(time.Millisecond), e.interval)
+	}
+	return nil
+}
+
+func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
