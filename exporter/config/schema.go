@@ -1,0 +1,142 @@
+package config
+
+import (
+	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// schema declares every key of the file. Defaults are those of Default and defaultSLO.
+func schema() codec[Config] {
+	return object("configuration", settleConfig,
+		bind("poll", pollKeys(), func(c *Config) *Poll { return &c.Poll },
+			"How the engines are asked for their pages."),
+		bind("slos", list(sloKeys(), 1, 100, defaultSLO), func(c *Config) *[]SLO { return &c.SLOs },
+			"The promises that work is held to. A request qualifies when it meets all clauses of an SLO.").
+			must("slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]"),
+		bind("engines", enginesKeys(), func(c *Config) *Engines { return &c.Engines },
+			"The engines to poll.").
+			must(`engines: {targets: [{id: a, url: "http://127.0.0.1:8000/metrics"}]}`),
+		bind("handlers", handlersKeys(), func(c *Config) *Handlers { return &c.Handlers },
+			"The engine's HTTP handlers by what one request to them holds. The request ledger needs to know: its identities hold for one prompt a request."),
+		bind("judgement", judgementKeys(), func(c *Config) *Judgement { return &c.Judgement },
+			"How goodput is cut into windows."),
+		bind("quantiles", quantilesKeys(), func(c *Config) *Quantiles { return &c.Quantiles },
+			"The latency quantiles that the exporter publishes itself, each as an interval. Any other quantile over any fleet comes from the grid histograms."),
+		bind("grid", mapping(gridNames(), edges(), 0), func(c *Config) *map[fact.Family][]float64 { return &c.Grid },
+			"Edges that a latency family is re-exported on, in place of vLLM's own; seconds, tokens for prompt_tokens and output_tokens. The thresholds of all SLOs on the family are always added. Use the same grid everywhere in a fleet, or its histograms cannot be summed."),
+	)
+}
+
+func pollKeys() codec[Poll] {
+	return object("mapping", settlePoll,
+		bind("interval", duration("s").that(between(100*time.Millisecond, 150*time.Second)), func(p *Poll) *time.Duration { return &p.Interval },
+			"Time between two polls of one engine. A page costs the engine 11 to 42 ms of the event loop that also streams tokens, so less than 1s needs allow_fast. At most a quarter of judgement.window."),
+		bind("timeout", duration("s").that(between(time.Millisecond, 2*time.Minute)), func(p *Poll) *time.Duration { return &p.Timeout },
+			"Time that one poll may take, at most 0.8 of interval, so that a round ends before the next begins. When it is not given it is 0.75 of interval."),
+		bind("max_body", size(64<<10, 1<<30), func(p *Poll) *int64 { return &p.MaxBody },
+			"Largest page that is read, decompressed. A page of one engine has about 50 to 250 KiB."),
+		bind("allow_fast", boolean(), func(p *Poll) *bool { return &p.AllowFast },
+			"Permits an interval below 1s, for tests and engines that serve nobody."),
+	)
+}
+
+func sloKeys() codec[SLO] {
+	return object("SLO", settleSLO,
+		bind("name", text("name", "chat", badName), func(s *SLO) *string { return &s.Name },
+			"Value of the slo label; unique.").must("name: chat"),
+		bind("match", matchKeys(), func(s *SLO) *Match { return &s.Match },
+			"Which engines the SLO is about; without it, all."),
+		bind("clauses", mapping(clauseNames(), duration("ms").that(between(time.Millisecond, 24*time.Hour)), 1), func(s *SLO) *map[fact.Family]time.Duration { return &s.Clauses },
+			"The latencies that a request must not exceed, all of them: ttft (arrival to first token), tpot (per output token after the first), e2e (arrival to last token), queue (waiting to be scheduled), prefill (scheduled to first token), decode (first to last token), inference (scheduled to last token). A threshold must be an edge of the engine's histogram to be judged from it: see the check subcommand.").
+			must("clauses: {ttft: 250ms}"),
+		bind("objective", share(), func(s *SLO) *float64 { return &s.Objective },
+			"Share of requests that is promised to qualify.").must("objective: 0.95"),
+		bind("window", duration("s").that(between(time.Hour, 365*24*time.Hour)), func(s *SLO) *time.Duration { return &s.Window },
+			"Time over which the objective holds: the window of the error budget."),
+		bind("policy", policyKeys(), func(s *SLO) *slo.Policy { return &s.Policy },
+			"How outcomes enter the accounting: bad ones are counted and never qualify, those under exclude are not counted. Published in goodput_slo_info."),
+	)
+}
+
+func matchKeys() codec[Match] {
+	return object("mapping", nil,
+		bind("model", text("regular expression (RE2)", "llama.*", badPattern), func(m *Match) *string { return &m.Model },
+			"Fits the whole model name, as the engine serves it; without it, every model."),
+		bind("engine", text("regular expression (RE2)", "gold-.*", badPattern), func(m *Match) *string { return &m.Engine },
+			"Fits the whole id of a target; without it, every engine."),
+	)
+}
+
+func policyKeys() codec[slo.Policy] {
+	disposition := func() codec[slo.Disposition] { return oneOf(slo.Bad, slo.Exclude) }
+	return object("mapping", nil,
+		bind("success", list(text("finish reason", "stop", badReason), 1, 20, func() string { return "" }).that("", distinct), func(p *slo.Policy) *[]string { return &p.Success },
+			"Finish reasons with which a sequence may qualify."),
+		bind("cancelled", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.Cancelled },
+			"Requests that the client gave up."),
+		bind("client_errors", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.ClientErrors },
+			"Requests answered with HTTP 4xx."),
+		bind("admission", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.Admission },
+			"Requests refused by the engine's admission limit."),
+		bind("failed", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.Failed },
+			"Requests answered with any other HTTP 5xx, and sequences that finish with reason error."),
+		bind("lost", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.Lost },
+			"Requests in flight when their engine died."),
+	)
+}
+
+func enginesKeys() codec[Engines] {
+	target := object("target", nil,
+		bind("id", text("engine id", "a", badID), func(t *Target) *string { return &t.ID },
+			"Value of the engine label; unique, without a slash.").must("id: a"),
+		bind("url", address(), func(t *Target) *Target { return t },
+			"Where the page is; without a path, /metrics. User, password and query are sent to the engine and shown nowhere. No two targets may have one page: its requests would be counted twice.").
+			must(`url: "http://127.0.0.1:8000/metrics"`),
+		bind("labels", mapping(labelNames(), text("label value", "gold", badLabelValue), 0), func(t *Target) *map[string]string { return &t.Labels },
+			"Identity of the engine, put on goodput_engine_info. Not engine, model, slo, class, gpu, dialect, version, url, pod, namespace, node, instance or job."),
+	)
+	return object("mapping", nil,
+		bind("targets", list(target, 1, 10_000, func() Target { return Target{} }), func(e *Engines) *[]Target { return &e.Targets },
+			"The endpoints, one for each engine (data-parallel ranks share one).").
+			must(`targets: [{id: a, url: "http://127.0.0.1:8000/metrics"}]`),
+	)
+}
+
+func handlersKeys() codec[Handlers] {
+	handlers := func(atLeast int) codec[[]string] {
+		return list(text("handler path", "/v1/completions", badHandler), atLeast, 200, func() string { return "" }).that("", distinct)
+	}
+	return object("mapping", settleHandlers,
+		bind("one_prompt", handlers(1), func(h *Handlers) *[]string { return &h.OnePrompt },
+			"Handlers whose requests hold one prompt: the ledger counts these."),
+		bind("many_prompts", handlers(0), func(h *Handlers) *[]string { return &h.ManyPrompts },
+			"Handlers whose requests hold any number of prompts or none. An engine that serves them has no ledger, and the reason is published."),
+	)
+}
+
+func judgementKeys() codec[Judgement] {
+	return object("mapping", nil,
+		bind("window", duration("s").that(between(10*time.Second, 10*time.Minute)), func(j *Judgement) *time.Duration { return &j.Window },
+			"Length of a judgement window: joint bounds are computed for whole windows, each from all polls in it. Shorter windows move the counters sooner, longer ones hold fewer requests across their edges."),
+	)
+}
+
+func quantilesKeys() codec[Quantiles] {
+	return object("mapping", nil,
+		bind("q", list(share(), 1, 10, func() float64 { return 0 }).that("in increasing order", increasing[float64]), func(q *Quantiles) *[]float64 { return &q.Q },
+			"The quantiles."),
+		bind("windows", list(duration("s").that(between(time.Minute, 6*time.Hour)), 1, 4, func() time.Duration { return 0 }).that("in increasing order", increasing[time.Duration]), func(q *Quantiles) *[]time.Duration { return &q.Windows },
+			"The sliding windows. Longer ones are Prometheus's business."),
+	)
+}
+
+func edges() codec[[]float64] {
+	return list(number(), 1, 100, func() float64 { return 0 }).that("in increasing order", increasing[float64])
+}
+
+// clauseMetrics are the families that a clause may be about: those that have one value a request.
+func clauseMetrics() []fact.Family {
+	return []fact.Family{fact.TTFT, fact.TPOT, fact.E2E, fact.Queue, fact.Prefill, fact.Decode, fact.Inference}
+}
