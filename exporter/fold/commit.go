@@ -13,13 +13,13 @@ package fold
 // The Rust front end counts aborts itself and responses at their start; there cancelled = aborts, arrived = responses.
 func (l *ledger) commit(last bool) Ledger {
 	d := l.window
-	w := Ledger{Committed: true, Absent: l.absent}
+	w := Ledger{Committed: true, Absent: l.absent()}
 	w.Lost = exactly(0)
 	if l.died {
 		w.Lost = exactly(int64(l.inFlight))
 	}
 	w.Unexplained = exactly(l.nextUnexplained())
-	if l.known {
+	if w.Absent == "" {
 		l.commitOutcomes(&w, d, last)
 	}
 	l.sum.add(w)

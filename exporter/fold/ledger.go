@@ -42,10 +42,10 @@ func totalsOf(s *fact.EngineSample, handlers []string) totals {
 		}
 	}
 	t.admission = int64(s.Admission.V)
+	t.sequences = sequencesOf(s)
 	for i := range s.Ranks {
 		r := &s.Ranks[i]
 		t.requests += int64(r.Requests.V)
-		t.sequences += int64(r.Sequences())
 		t.errors += int64(r.FinishedWith(reasonError))
 		t.aborts += int64(r.FinishedWith(reasonAbort))
 		t.firstTokens += int64(r.Histograms[fact.TTFT].Count())
@@ -57,8 +57,8 @@ func totalsOf(s *fact.EngineSample, handlers []string) totals {
 // came out negative there (two counters read an instant apart) waits for the next window, so nothing published falls.
 type ledger struct {
 	traits  fact.Traits
-	known   bool   // the page has all that the accounting needs
-	absent  string // why not
+	broken  string // what makes the accounting impossible for the rest of this process; "" when nothing does
+	lacking string // what the last page lacks of what the accounting needs
 	total   totals // since the zero point of this process
 	window  totals // of the open window
 	newest  int64  // admission refusals of the window's last step
@@ -79,22 +79,31 @@ type ledger struct {
 	sum Ledger // committed, over all processes
 }
 
+// absent says why there is no accounting; "" when there is.
+func (l *ledger) absent() string {
+	if l.broken != "" {
+		return l.broken
+	}
+	return l.lacking
+}
+
 // newProcess starts over for a process; what was committed stays.
 func (l *ledger) newProcess(s *fact.EngineSample) {
 	*l = ledger{traits: s.Traits, sum: l.sum}
-	l.known, l.absent = answerable(s)
 }
 
-func answerable(s *fact.EngineSample) (known bool, absent string) {
-	if !s.HTTPKnown {
-		return false, "the page has no http_requests_total: arrivals and cancellations are unknown"
-	}
+// lacks says what a page lacks of what the accounting needs. A family that appears with its first sample (multi-process
+// pages) is missed only once a request has finished without it.
+func lacks(s *fact.EngineSample, finished int64) string {
 	for i := range s.Ranks {
 		if !s.Ranks[i].Requests.Known {
-			return false, "the page has no count of finished requests (request_params_n)"
+			return "the page has no count of finished requests (request_params_n)"
 		}
 	}
-	return true, ""
+	if !s.HTTPKnown && finished > 0 {
+		return "the page has no http_requests_total: arrivals and cancellations are unknown"
+	}
+	return ""
 }
 
 // startAt takes a page as the zero point.
@@ -108,13 +117,14 @@ func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
 
 // step adds what happened between two pages of one process.
 func (l *ledger) step(before, now *fact.EngineSample, o *Options) {
-	if l.known {
-		l.known, l.absent = answerable(now)
-	}
-	if h := usedHandler(before, now, o.ManyPrompts); h != "" && l.known {
-		l.known, l.absent = false, "handler "+h+" was used, whose requests may hold several prompts"
-	}
 	d := totalsOf(now, o.OnePrompt).minus(totalsOf(before, o.OnePrompt))
+	if h := usedHandler(before, now, o.ManyPrompts); h != "" && l.broken == "" {
+		l.broken = "handler " + h + " was used, whose requests may hold several prompts"
+	}
+	if !before.HTTPKnown && now.HTTPKnown && lacks(before, sequencesOf(before)) != "" && l.broken == "" {
+		l.broken = "http_requests_total came late: what it had counted before is unknown"
+	}
+	l.lacking = lacks(now, l.total.requests+d.requests)
 	l.total, l.window = l.total.plus(d), l.window.plus(d)
 	l.newest = d.admission
 	l.inFlight = inFlight(now)
@@ -123,6 +133,14 @@ func (l *ledger) step(before, now *fact.EngineSample, o *Options) {
 		l.shortfall = short
 	}
 	l.pages++
+}
+
+func sequencesOf(s *fact.EngineSample) int64 {
+	var n int64
+	for i := range s.Ranks {
+		n += int64(s.Ranks[i].Sequences())
+	}
+	return n
 }
 
 func usedHandler(before, now *fact.EngineSample, handlers []string) string {
@@ -156,7 +174,7 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 	for i := range now.Ranks {
 		short = max(short, int64(disagree(&now.Ranks[i])))
 	}
-	if !l.known {
+	if l.absent() != "" {
 		return short
 	}
 	answered := t.http2xx - t.admission + min(t.http5xx, t.admission+t.errors)
