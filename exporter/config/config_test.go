@@ -235,6 +235,21 @@ engines: {targets: [{id: a, url: "http://user:hunter2@h:8000?key=k", labels: {ti
 	}
 }
 
+func TestTargetsOutsideAFileObeyTheSameRules(t *testing.T) {
+	got, err := NewTarget("a", "http://user:hunter2@h:8000")
+	if err != nil || got.Address != "http://h:8000/metrics" || got.URL.Reveal() != "http://user:hunter2@h:8000/metrics" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, bad := range []struct{ id, url, want string }{
+		{"a/0", "http://h", `engine id "a/0" holds a /, which separates the rank in the engine label; use another character, such as -`},
+		{"a", "http://user:hunter2@h:port", "the engine's URL is not a URL; write it like http://127.0.0.1:8000/metrics"},
+	} {
+		if _, err := NewTarget(bad.id, bad.url); err == nil || err.Error() != bad.want {
+			t.Errorf("%s at %s: %v, want %s", bad.id, bad.url, err, bad.want)
+		}
+	}
+}
+
 func TestLoadSaysWhatToDoAboutAnUnreadableFile(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{

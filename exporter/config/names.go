@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
@@ -63,7 +64,28 @@ func badURL(s string) (u *url.URL, what, remedy string) {
 	return u, "", ""
 }
 
-// address is a target's URL. What may be shown of it is kept beside what may not.
+// NewTarget is a target that stands in no file. The error names what is wrong and what to do, and shows no secret.
+func NewTarget(id, rawURL string) (Target, error) {
+	t := Target{ID: id}
+	what, remedy := badID(id)
+	if what != "" {
+		return Target{}, fmt.Errorf("engine id %s; %s", what, remedy)
+	}
+	u, what, remedy := badURL(rawURL)
+	if what != "" {
+		return Target{}, fmt.Errorf("the engine's URL %s; %s", what, remedy)
+	}
+	t.locate(u)
+	return t, nil
+}
+
+// locate keeps what may be shown of a URL beside what may not.
+func (t *Target) locate(u *url.URL) {
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	t.Address, t.URL = shown.String(), NewSecret(u.String())
+}
+
+// address is a target's URL.
 func address() codec[Target] {
 	return codec[Target]{
 		kind: "http or https URL",
@@ -76,9 +98,7 @@ func address() codec[Target] {
 			if what != "" {
 				return r.add(at.line, at.path, what, remedy)
 			}
-			t.URL = NewSecret(u.String())
-			shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-			t.Address = shown.String()
+			t.locate(u)
 			return true
 		},
 		write: func(_ writer, t Target) *yaml.Node {
