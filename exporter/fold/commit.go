@@ -1,5 +1,7 @@
 package fold
 
+import "slices"
+
 // commit closes the ledger's window: what it adds is returned, and is in l.sum. last says that no page of this process
 // will follow, so nothing can be left for the next window.
 //
@@ -23,7 +25,7 @@ func (l *ledger) commit(last bool) Ledger {
 		l.commitOutcomes(&w, d, last)
 	}
 	l.sum.add(w)
-	l.window, l.newest, l.pages, l.shortfall = totals{}, 0, 0, 0
+	l.window, l.newest, l.shortfalls = totals{}, 0, l.shortfalls[:0]
 	if l.died {
 		l.inFlight, l.died = 0, false
 	}
@@ -31,15 +33,19 @@ func (l *ledger) commit(last bool) Ledger {
 	return w
 }
 
-// shortfallPages is how many pages must show a shortfall: two counters read an instant apart may differ on one.
+// shortfallPages is how many pages it takes to believe a shortfall.
 const shortfallPages = 3
 
+// nextUnexplained is what the window adds to the unexplained: the shortfall that three quarters of its pages show or
+// exceed. Counters that are read an instant apart differ by a request now and then, in either direction, but not on
+// page after page.
 func (l *ledger) nextUnexplained() int64 {
 	l.relief = 0
-	if l.pages < shortfallPages {
+	if len(l.shortfalls) < shortfallPages {
 		return 0
 	}
-	step := max(0, l.shortfall-int64(l.unexplained))
+	slices.Sort(l.shortfalls)
+	step := max(0, l.shortfalls[len(l.shortfalls)/4]-int64(l.unexplained))
 	l.unexplained += uint64(step)
 	// What is unexplained now no longer waits for later cancellations to make up for it.
 	carried := l.carryCancelled

@@ -71,10 +71,9 @@ type ledger struct {
 	died      bool   // the process went during the open window
 
 	carryArrived, carryCancelled int64
-	relief                       int64  // of the window just ended: unexplained requests that no cancellation has to cover
-	unexplained                  uint64 // committed, of this process
-	shortfall                    int64  // the least that any page of the window left unexplained
-	pages                        int
+	relief                       int64   // of the window just ended: unexplained requests that no cancellation has to cover
+	unexplained                  uint64  // committed, of this process
+	shortfalls                   []int64 // what each page of the window left unexplained
 
 	sum Ledger // committed, over all processes
 }
@@ -128,11 +127,7 @@ func (l *ledger) step(before, now *fact.EngineSample, o *Options) {
 	l.total, l.window = l.total.plus(d), l.window.plus(d)
 	l.newest = d.admission
 	l.inFlight = inFlight(now)
-	short := l.short(now)
-	if l.pages == 0 || short < l.shortfall {
-		l.shortfall = short
-	}
-	l.pages++
+	l.shortfalls = append(l.shortfalls, l.short(now))
 }
 
 func sequencesOf(s *fact.EngineSample) int64 {
@@ -162,7 +157,7 @@ func usedHandler(before, now *fact.EngineSample, handlers []string) string {
 }
 
 // short is how many requests the page cannot account for, over the routes that share no counter. At a single instant
-// two counters may be apart by a request or two; a shortfall counts only where every page of a window shows it.
+// two counters may be apart by a request or two, see nextUnexplained.
 //
 // Routes: finished requests without a response (Python front end: responses are counted when they end; Rust: when they
 // start); finished sequences without a first token; first tokens that neither finished nor are in flight, where nothing
