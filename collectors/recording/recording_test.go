@@ -1,0 +1,152 @@
+package recording
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+func read(t *testing.T, data []byte) (pages []Page, passed map[string]int, err error) {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(data), "rec")
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return pages, r.Passed, nil
+		}
+		if err != nil {
+			return pages, r.Passed, err
+		}
+		pages = append(pages, p)
+	}
+}
+
+func zip(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const good = `{"kind":"header","version":1,"made_by":"x"}
+{"kind":"engine","t":100.25,"took":0.01,"target":"a","status":200,"content_type":"text/plain","body":"up 1\n","new_key":{"x":1}}
+
+{"kind":"spans","t":100.5,"peer":"10.0.0.1","body_base64":"AA=="}
+{"kind":"engine","t":101.25,"target":"a","error":"dial tcp: connect: connection refused"}
+`
+
+func TestReads(t *testing.T) {
+	for name, data := range map[string][]byte{"plain": []byte(good), "gzipped": zip(t, good)} {
+		t.Run(name, func(t *testing.T) {
+			pages, passed, err := read(t, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(pages) != 2 || passed["spans"] != 1 {
+				t.Fatalf("%d pages, passed over %v", len(pages), passed)
+			}
+			p := pages[0]
+			if p.T != 100.25 || p.Took != 0.01 || p.Target != "a" || string(p.Body) != "up 1\n" || p.Line != 2 {
+				t.Errorf("%+v", p)
+			}
+			if reason, _, failed := pages[1].Failed(); !failed || reason != fact.ReasonRefused {
+				t.Errorf("reason %q", reason)
+			}
+		})
+	}
+}
+
+func TestFailedPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		page Page
+		want fact.Reason
+	}{
+		"a good page":            {Page{Status: 200}, ""},
+		"a status":               {Page{Status: 503}, fact.ReasonStatus},
+		"an auth status":         {Page{Status: 401}, fact.ReasonAuth},
+		"an unfollowed redirect": {Page{Status: 307}, fact.ReasonRedirect},
+		"a timeout":              {Page{Err: `Get "http://x/metrics": context deadline exceeded`}, fact.ReasonTimeout},
+		"a cut body":             {Page{Err: "unexpected EOF"}, fact.ReasonTruncated},
+		"another error":          {Page{Err: "no route to host"}, fact.ReasonConnect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _, _ := c.page.Failed(); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Every fault names the file, the line and what is wrong, and the pages before it are had.
+func TestFaults(t *testing.T) {
+	first := `{"kind":"engine","t":100,"target":"a","body":""}` + "\n"
+	cut := zip(t, strings.Repeat(first, 3000))
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"an empty file":          {nil, "rec: an empty recording"},
+		"not JSON":               {[]byte(first + "{\n"), "rec:2: not a JSON object"},
+		"no kind":                {[]byte(first + "{}\n"), `rec:2: the key "kind" is missing`},
+		"a version from later":   {[]byte(`{"kind":"header","version":9}` + "\n"), "rec:1: recorded in version 9"},
+		"no time":                {[]byte(first + `{"kind":"engine","target":"a","body":""}`), `rec:2: "t" is 0`},
+		"time goes back":         {[]byte(first + `{"kind":"engine","t":99,"target":"a","body":""}`), `rec:2: "t" goes back`},
+		"took is negative":       {[]byte(first + `{"kind":"engine","t":101,"took":-1,"target":"a","body":""}`), `rec:2: "took" is -1`},
+		"no target":              {[]byte(first + `{"kind":"engine","t":101,"body":""}`), `rec:2: the key "target"`},
+		"neither body nor error": {[]byte(first + `{"kind":"engine","t":101,"target":"a"}`), `rec:2: neither "body" nor "error"`},
+		"a file that was cut":    {cut[:len(cut)-20], "the file ends in the middle"},
+		"gzip in name only":      {[]byte{0x1f, 0x8b, 0, 0, 0}, "begins as gzip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages, _, err := read(t, c.data)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q in it", err, c.want)
+			}
+			if strings.HasPrefix(string(c.data), first) && len(pages) != 1 {
+				t.Errorf("%d pages before the fault", len(pages))
+			}
+		})
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add([]byte(good))
+	if real, err := os.ReadFile("../../testdata/recordings/vllm-0.32-spec/recording.jsonl.gz"); err == nil {
+		f.Add(real[:4096])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<20 {
+			return
+		}
+		r, err := NewReader(io.LimitReader(bytes.NewReader(data), 1<<20), "fuzz")
+		if err != nil {
+			return
+		}
+		last := 0.0
+		for range 10000 {
+			p, err := r.Next()
+			if err != nil {
+				return
+			}
+			if p.T < last || p.Target == "" {
+				t.Fatalf("accepted %+v after %v", p, last)
+			}
+			last = p.T
+		}
+	})
+}
