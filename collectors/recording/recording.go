@@ -84,6 +84,9 @@ func (r *Reader) Next() (Page, error) {
 		}
 		var rec record
 		if err := json.Unmarshal(r.lines.Bytes(), &rec); err != nil {
+			if !r.lines.Scan() && r.lines.Err() != nil {
+				return Page{}, r.ended() // the line is a half one because reading failed
+			}
 			return Page{}, r.errorf("not a JSON object: %v", err)
 		}
 		switch rec.Kind {
@@ -99,18 +102,21 @@ func (r *Reader) Next() (Page, error) {
 			r.Passed[rec.Kind]++
 		}
 	}
+	r.line++
+	return Page{}, r.ended()
+}
+
+// ended is why there is no further line.
+func (r *Reader) ended() error {
 	switch err := r.lines.Err(); {
 	case err == nil:
-		return Page{}, io.EOF
+		return io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
-		r.line++
-		return Page{}, r.errorf("longer than %d bytes", MaxLine)
+		return r.errorf("longer than %d bytes", MaxLine)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		r.line++
-		return Page{}, r.errorf("the file ends in the middle of a gzip block: it was cut short; what came before has been read")
+		return r.errorf("the file ends in the middle of a gzip block: it was cut short; what came before has been read")
 	default:
-		r.line++
-		return Page{}, r.errorf("%v", err)
+		return r.errorf("%v", err)
 	}
 }
 
