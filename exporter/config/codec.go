@@ -158,6 +158,9 @@ func list[V any](item codec[V], atLeast, atMost int, fresh func() V) codec[[]V] 
 			all[i] = fresh()
 			ok = item.read(r, it, &all[i]) && ok
 		}
+		if len(all) == 0 {
+			all = nil // written and read again it is the same
+		}
 		// A list with mistakes is kept, for the comparison of what is right in it with other keys.
 		*v = all
 		return ok

@@ -24,6 +24,8 @@ type Config struct {
 	Poll      Poll
 	SLOs      []SLO // at least one
 	Engines   Engines
+	Spans     Spans
+	GPU       GPU
 	Handlers  Handlers
 	Judgement Judgement
 	Quantiles Quantiles
@@ -55,7 +57,19 @@ type Match struct {
 
 // Engines is where engines are found.
 type Engines struct {
-	Targets []Target // at least one
+	Targets []Target // none in a configuration that is for replays only
+	Files   []string // patterns of file_sd files; not acted on yet
+}
+
+// Spans says where per-request evidence is taken in; not acted on yet.
+type Spans struct {
+	Listen, GRPCListen string
+	Grace              time.Duration
+}
+
+// GPU says where GPU telemetry comes from; not acted on yet.
+type GPU struct {
+	Source string
 }
 
 // Target is one engine endpoint.
@@ -88,6 +102,8 @@ type Quantiles struct {
 func Default() Config {
 	return Config{
 		Poll: Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
+		Spans: Spans{Grace: 10 * time.Second},
+		GPU:   GPU{Source: "auto"},
 		Handlers: Handlers{
 			OnePrompt: []string{"/v1/completions", "/v1/chat/completions", "/v1/responses"},
 			ManyPrompts: []string{
@@ -205,4 +221,15 @@ func (c *Config) Grids() [fact.NumFamilies][]float64 {
 		grids[f] = slices.Compact(edges)
 	}
 	return grids
+}
+
+// Idle lists, for a person, the keys of the file that this version checks and does not act on.
+func (c *Config) Idle() (idle []string) {
+	if len(c.Engines.Files) > 0 {
+		idle = append(idle, "engines.files is not acted on: this version polls engines.targets only")
+	}
+	if c.Spans.Listen != "" || c.Spans.GRPCListen != "" {
+		idle = append(idle, "spans is not acted on: this version judges from the engines' pages only, and listens for no spans")
+	}
+	return idle
 }

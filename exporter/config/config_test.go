@@ -314,3 +314,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestIdleKeysAreNamed: what the file asks for and this version does not do is said.
+func TestIdleKeysAreNamed(t *testing.T) {
+	c, err := Parse(reference, "reference.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if idle := strings.Join(c.Idle(), "\n"); !strings.Contains(idle, "engines.files") || !strings.Contains(idle, "spans") {
+		t.Errorf("idle: %q", idle)
+	}
+	d := Default()
+	if idle := d.Idle(); len(idle) > 0 {
+		t.Errorf("the defaults are idle: %q", idle)
+	}
+}

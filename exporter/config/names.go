@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/url"
+	"path"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -232,6 +234,33 @@ func badReason(s string) (what, remedy string) {
 	}
 	if !reasonForm.MatchString(s) {
 		return quote(s) + " is not a finish reason", "write it as on the engine's page, such as stop"
+	}
+	return "", ""
+}
+
+// badAddress refuses what is not a host and port to listen on.
+func badAddress(s string) (what, remedy string) {
+	const example = "write it like 127.0.0.1:4318"
+	if s == "" {
+		return "", ""
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || strings.ContainsFunc(host, unprintable) {
+		return quote(s) + " is not host:port", example
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return quote(s) + " has a port that is not from 1 to 65535", example
+	}
+	return "", ""
+}
+
+// badFilePattern refuses patterns that can fit no file.
+func badFilePattern(s string) (what, remedy string) {
+	if s == "" || len(s) > 1000 || strings.ContainsFunc(s, unprintable) {
+		return "is not a file pattern", "write it like targets/*.yaml"
+	}
+	if _, err := path.Match(s, ""); err != nil {
+		return quote(s) + " is not a file pattern: " + err.Error(), "write it like targets/*.yaml"
 	}
 	return "", ""
 }

@@ -16,8 +16,11 @@ func schema() codec[Config] {
 			"The promises that work is held to. A request qualifies when it meets all clauses of an SLO.").
 			must("slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]"),
 		bind("engines", enginesKeys(), func(c *Config) *Engines { return &c.Engines },
-			"The engines to poll.").
-			must(`engines: {targets: [{id: a, url: "http://127.0.0.1:8000/metrics"}]}`),
+			"The engines to poll. A replay takes its engines from the recording."),
+		bind("spans", spansKeys(), func(c *Config) *Spans { return &c.Spans },
+			"Where per-request evidence is taken in as OTLP. "+notYet),
+		bind("gpu", gpuKeys(), func(c *Config) *GPU { return &c.GPU },
+			"Where GPU telemetry comes from. "+notYet),
 		bind("handlers", handlersKeys(), func(c *Config) *Handlers { return &c.Handlers },
 			"The engine's HTTP handlers by what one request to them holds. The request ledger needs to know: its identities hold for one prompt a request."),
 		bind("judgement", judgementKeys(), func(c *Config) *Judgement { return &c.Judgement },
@@ -98,9 +101,32 @@ func enginesKeys() codec[Engines] {
 			"Identity of the engine, put on goodput_engine_info. Not engine, model, slo, class, gpu, dialect, version, url, pod, namespace, node, instance or job."),
 	)
 	return object("mapping", nil,
-		bind("targets", list(target, 1, 10_000, func() Target { return Target{} }), func(e *Engines) *[]Target { return &e.Targets },
-			"The endpoints, one for each engine (data-parallel ranks share one).").
-			must(`targets: [{id: a, url: "http://127.0.0.1:8000/metrics"}]`),
+		bind("targets", list(target, 0, 10_000, func() Target { return Target{} }), func(e *Engines) *[]Target { return &e.Targets },
+			"The endpoints, one for each engine (data-parallel ranks share one)."),
+		bind("files", list(text("file pattern", "targets/*.yaml", badFilePattern), 0, 100, func() string { return "" }).that("", distinct), func(e *Engines) *[]string { return &e.Files },
+			"Files with further targets, in Prometheus's file_sd form; patterns as of the shell. "+notYet),
+	)
+}
+
+// notYet stands at the keys that are part of the format and that this version checks but does not act on; Idle lists
+// them for the user.
+const notYet = "This version checks the key and does not act on it, and says so when it starts."
+
+func spansKeys() codec[Spans] {
+	return object("mapping", nil,
+		bind("listen", text("address", "127.0.0.1:4318", badAddress), func(s *Spans) *string { return &s.Listen },
+			"Address for OTLP over HTTP; empty: not taken in."),
+		bind("grpc_listen", text("address", "127.0.0.1:4317", badAddress), func(s *Spans) *string { return &s.GRPCListen },
+			"Address for OTLP over gRPC; empty: not taken in."),
+		bind("grace", duration("s").that(between(0, 2*time.Minute)), func(s *Spans) *time.Duration { return &s.Grace },
+			"How long a judgement window waits for the spans of its requests. A healthy engine's come up to 6.4s late."),
+	)
+}
+
+func gpuKeys() codec[GPU] {
+	return object("mapping", nil,
+		bind("source", oneOf("auto", "none"), func(g *GPU) *string { return &g.Source },
+			"auto tries what there is, none asks for nothing."),
 	)
 }
 
