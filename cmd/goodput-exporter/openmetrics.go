@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter"
+	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+)
+
+// openMetricsSink collects what a scrape would have returned at every step of virtual time, and prints it as one
+// OpenMetrics exposition with timestamps: all points of a series together, in time order, as the format wants it and
+// `promtool tsdb create-blocks-from openmetrics` reads it.
+type openMetricsSink struct {
+	out      io.Writer
+	step     float64 // seconds
+	current  *fold.Snapshot
+	next     float64 // when the next scrape is due, unix seconds
+	gatherer prometheus.Gatherer
+	families map[string]*replayedFamily
+}
+
+// replayedFamily holds one family's points by series.
+type replayedFamily struct {
+	family *dto.MetricFamily // without metrics
+	series map[string][]*dto.Metric
+}
+
+func newOpenMetricsSink(cfg *config.Config, step time.Duration, out io.Writer) (*openMetricsSink, error) {
+	if step < time.Second {
+		return nil, fmt.Errorf("--step=%s is too short: at least 1s", step)
+	}
+	s := &openMetricsSink{out: out, step: step.Seconds(), families: map[string]*replayedFamily{}}
+	registry := prometheus.NewRegistry()
+	collector := exporter.NewSnapshotCollector(exporter.SnapshotConfig{
+		Objectives: cfg.Objectives(), Snapshot: func() *fold.Snapshot { return s.current },
+	})
+	if err := registry.Register(collector); err != nil {
+		return nil, fmt.Errorf("register the collector: %w", err)
+	}
+	s.gatherer = registry
+	return s, nil
+}
+
+// Take scrapes at every step that lies before the snapshot, which shows what stood on the page until then.
+func (s *openMetricsSink) Take(snapshot *fold.Snapshot) error {
+	if s.current == nil {
+		s.next = math.Ceil(snapshot.At/s.step) * s.step
+	}
+	for s.current != nil && s.next < snapshot.At {
+		if err := s.scrape(); err != nil {
+			return err
+		}
+	}
+	s.current = snapshot
+	return nil
+}
+
+func (s *openMetricsSink) scrape() error {
+	gathered, err := s.gatherer.Gather()
+	if err != nil {
+		return fmt.Errorf("gather at %.3f: %w", s.next, err)
+	}
+	at := int64(math.Round(s.next * 1000))
+	for _, f := range gathered {
+		kept := s.families[f.GetName()]
+		if kept == nil {
+			kept = &replayedFamily{family: &dto.MetricFamily{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}, series: map[string][]*dto.Metric{}}
+			s.families[f.GetName()] = kept
+		}
+		for _, m := range f.Metric {
+			m.TimestampMs = &at
+			key := seriesKey(m)
+			kept.series[key] = append(kept.series[key], m)
+		}
+	}
+	s.next += s.step
+	return nil
+}
+
+func seriesKey(m *dto.Metric) string {
+	var b strings.Builder
+	for _, l := range m.Label {
+		b.WriteString(l.GetName())
+		b.WriteByte(0)
+		b.WriteString(l.GetValue())
+		b.WriteByte(1)
+	}
+	return b.String()
+}
+
+// Close scrapes once more, so that the end of the recording is in the output, and prints.
+func (s *openMetricsSink) Close() error {
+	if s.current != nil {
+		if err := s.scrape(); err != nil {
+			return err
+		}
+	}
+	names := make([]string, 0, len(s.families))
+	for name := range s.families {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		f := s.families[name]
+		keys := make([]string, 0, len(f.series))
+		for key := range f.series {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			f.family.Metric = append(f.family.Metric, f.series[key]...)
+		}
+		if _, err := expfmt.MetricFamilyToOpenMetrics(s.out, f.family); err != nil {
+			return fmt.Errorf("write family %s: %w", name, err)
+		}
+	}
+	_, err := expfmt.FinalizeOpenMetrics(s.out)
+	return err
+}
