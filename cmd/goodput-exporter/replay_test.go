@@ -119,8 +119,12 @@ func checkPoints(t *testing.T, text string) map[string]int {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		series, rest, _ := strings.Cut(line, "} ")
-		series += "}"
+		series, rest, labelled := strings.Cut(line, "} ")
+		if labelled {
+			series += "}"
+		} else {
+			series, rest, _ = strings.Cut(line, " ")
+		}
 		var v, at float64
 		if _, err := fmt.Sscan(rest, &v, &at); err != nil {
 			t.Fatalf("%q: %v", line, err)
