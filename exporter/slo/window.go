@@ -14,16 +14,22 @@ type Slice struct {
 
 	FirstTokens uint64 // observations of TTFT
 	Finished    uint64 // observations of the finish-time families, all equal on an untorn page
-	Aborted     uint64 // of Finished: with finish reason abort, which may have had no first token
+	Aborted     uint64 // of Finished: with finish reason abort, which may have had no first token; they never qualify
 
 	Running, Waiting fact.Number // at the later page
-	Preempted        bool        // the preemption counter moved
+	Preempted        bool        // the preemption counter moved, or there is none
 
 	Histograms [fact.NumFamilies]hist.Histogram
 }
 
 // Unlimited is a capacity that binds nothing.
 const Unlimited = math.MaxInt32
+
+// Jitter is the most, in seconds, by which the time between a sequence's first and last token differs between the
+// two clocks that tell it: the engine core's (the decode histogram) and the front end's (the polls, and e2e minus
+// TTFT). On live engines the difference was between -17 and +32 ms; the rest is reserve for a busy front end, and
+// costs no width.
+const Jitter = 0.25
 
 // Window is one judgement window of one rank with the slices before it that may still matter: a sequence that
 // finishes in the window may have had its first token earlier.
@@ -35,19 +41,33 @@ type Window struct {
 	Old uint64
 }
 
+// own are the slices of the window itself, without the look-back.
+func (w Window) own() []Slice { return w.Slices[w.First:] }
+
 // Method says how an interval was obtained.
 type Method string
 
 // The methods, best first.
 const (
 	MethodExplain  Method = "explain"  // the explain network, intersected with the pair bounds
+	MethodFinish   Method = "finish"   // every clause is judged at the finish: Fréchet bounds per slice; nothing better exists
 	MethodPairs    Method = "pairs"    // the pair bounds alone
 	MethodMarginal Method = "marginal" // from [0, fewest that pass one finish-time clause]
 )
 
 // Bounds is the number of sequences of a window that meet all clauses: Lower <= truth <= Upper.
+//
+// Without a Method the window cannot be judged at all: Note says why, and the interval is what holds without evidence.
 type Bounds struct {
 	Lower, Upper uint64
 	Method       Method
 	Note         string // why a better method was not used; "" when the best was
 }
+
+// The notes: a closed set, but for "no <family> histogram", so that they can be counted by name.
+const (
+	NoteTorn          = "histograms of one page count different numbers of sequences"
+	NoteContradiction = "the first tokens on the pages cannot explain every finished sequence"
+	NoteDisjoint      = "the two methods exclude each other"
+	NoteTooLarge      = "too many slices for the network"
+)
