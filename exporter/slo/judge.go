@@ -71,20 +71,27 @@ func (j *Judge) judge(w Window, clauses []Clause) Bounds {
 		j.view.count(w, lenient, clauses)
 		return Bounds{Lower: lower, Upper: j.view.passed, Method: MethodFinish}
 	}
+	if j.n == 0 {
+		return Bounds{Method: MethodExplain}
+	}
 	j.remember()
 	return j.joint(clauses)
 }
 
 // lacks says why a clause on a family cannot be judged over the window, "" when it can. A slice in which nothing
-// happened needs no histogram: some front ends show a family only once it has been used.
+// finished needs no finish-time histogram, for some front ends show a family only once it has been used. A slice
+// without TTFT may have had first tokens nevertheless, so nothing may have finished up to it either: see remember.
 func (w Window) lacks(f fact.Family) string {
 	if f < fact.TTFT || f > fact.Inference {
 		return "clause on something that is not a latency of a sequence"
 	}
+	finished := uint64(0)
 	for i := range w.own() {
 		s := &w.own()[i]
-		used := s.Finished > 0 || f == fact.TTFT && s.FirstTokens > 0
-		if used && !s.Histograms[f].Known() {
+		if f != fact.TTFT {
+			finished = 0
+		}
+		if finished += s.Finished; finished > 0 && !s.Histograms[f].Known() {
 			return "no " + f.String() + " histogram"
 		}
 	}

@@ -65,6 +65,10 @@ func TestWindow(t *testing.T) {
 			window: Window{Slices: []Slice{made(0, nil)}}, clauses: chat,
 			want: Bounds{0, 0, MethodExplain, ""},
 		},
+		"nor has a window of no slices": {
+			window: Window{Slices: []Slice{made(0, nil)}, First: 1}, clauses: chat, unsuccessful: 2,
+			want: Bounds{0, 0, MethodExplain, ""},
+		},
 		"where all pass one clause the other decides, exactly": {
 			window:  Window{Slices: []Slice{made(0, []float64{.09, .09, .4}, quick, dragging, dragging)}},
 			clauses: chat[:1],
@@ -117,12 +121,30 @@ func TestWindow(t *testing.T) {
 			clauses: chat,
 			want:    Bounds{0, 1, "", "no ttft histogram"},
 		},
-		"a family may be missing while nothing happens": {
-			window: Window{Slices: []Slice{
-				without(without(made(0, nil), fact.TTFT), fact.TPOT), made(1, []float64{.09}, quick),
-			}},
+		"a finish-time family may be missing while nothing finishes": {
+			window:  Window{Slices: []Slice{without(made(0, nil), fact.TPOT), made(1, []float64{.09}, quick)}},
 			clauses: chat,
 			want:    Bounds{1, 1, MethodExplain, ""},
+		},
+		"first tokens may have been missed while there was no TTFT": {
+			window:  Window{Slices: []Slice{without(made(0, nil), fact.TTFT), made(1, []float64{.09}, quick)}},
+			clauses: chat,
+			want:    Bounds{0, 1, MethodExplain, ""},
+		},
+		"but not by what finished too long after": {
+			window:  Window{Slices: []Slice{without(made(0, nil), fact.TTFT), made(1, nil), made(2, nil), made(3, []float64{.09}, quick)}},
+			clauses: chat,
+			want:    Bounds{1, 1, MethodExplain, ""},
+		},
+		"TTFT that goes missing after something finished leaves the window unanswered": {
+			window:  Window{Slices: []Slice{made(0, []float64{.09}, quick), without(made(1, nil), fact.TTFT)}},
+			clauses: chat,
+			want:    Bounds{0, 1, "", "no ttft histogram"},
+		},
+		"a window in which nothing finished needs no histograms": {
+			window:  Window{Slices: []Slice{without(without(made(0, nil), fact.TTFT), fact.TPOT)}},
+			clauses: chat,
+			want:    Bounds{0, 0, MethodExplain, ""},
 		},
 		"without a decode histogram any time to decode is possible": {
 			window: Window{Slices: []Slice{
@@ -286,7 +308,7 @@ func TestJoinedLookBack(t *testing.T) {
 	var j Judge
 	j.judge(w, chat)
 	sources := j.view.sources
-	if n := len(sources); n < 20 || n > 200 {
+	if n := len(sources); n < 20 || n > 300 {
 		t.Errorf("%d sources of %d slices", n, len(w.Slices))
 	}
 	var tokens uint64
@@ -298,7 +320,7 @@ func TestJoinedLookBack(t *testing.T) {
 		if i > 0 && s.first != sources[i-1].last+1 {
 			t.Errorf("source %d begins at slice %d, after %d", i, s.first, sources[i-1].last)
 		}
-		if age := 1000 - s.hi; s.last > s.first && s.hi-s.lo > age/16 {
+		if age := 1000 - s.hi; s.last > s.first && s.hi-s.lo > age/32 {
 			t.Errorf("source %d spans %v s at an age of %v s", i, s.hi-s.lo, age)
 		}
 	}

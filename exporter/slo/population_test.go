@@ -148,7 +148,7 @@ func (p *population) polls() []look {
 		t = p.length / 3 * p.rng.Float64()
 	}
 	var looks []look
-	for ; t < p.length+10; t += interval {
+	for ; t < p.length+10 || len(looks) < 4; t += interval {
 		if len(looks) > 0 && p.rng.Float64() < missed {
 			continue
 		}

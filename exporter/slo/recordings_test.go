@@ -135,10 +135,10 @@ func lines(t testing.TB, file string, each func([]byte)) {
 	}
 }
 
-// readPage picks the families out of a page. Edges of equal layouts are shared between pages.
+// readPage picks the families out of a page, over all its ranks. Edges of equal layouts are shared between pages.
 func readPage(t testing.TB, body string, edges *[fact.NumFamilies][]float64) (p page) {
 	t.Helper()
-	var le, counts [fact.NumFamilies][]float64
+	var cumulative [fact.NumFamilies][][2]float64 // edge and count
 	var sum [fact.NumFamilies]float64
 	for body != "" {
 		var line string
@@ -158,49 +158,62 @@ func readPage(t testing.TB, body string, edges *[fact.NumFamilies][]float64) (p 
 		}
 		switch name {
 		case "num_requests_running":
-			p.running = number()
+			p.running += number()
 		case "num_requests_waiting":
-			p.waiting = number()
+			p.waiting += number()
 		case "num_preemptions_total":
-			p.preempt = number()
+			p.preempt += number()
 		case "request_success_total":
 			p.finished += uint64(number())
 		case "request_generation_tokens_count":
-			p.outputs = uint64(number())
+			p.outputs += uint64(number())
 		}
 		if family, ok := strings.CutSuffix(name, "_bucket"); ok {
 			if f, ok := pageNames[family]; ok {
 				_, edge, _ := strings.Cut(labels, `le="`)
 				edge, _, _ = strings.Cut(edge, `"`)
-				if edge != "+Inf" {
-					e, err := strconv.ParseFloat(edge, 64)
-					if err != nil {
-						t.Fatalf("page line %q: %v", line, err)
-					}
-					le[f] = append(le[f], e)
+				x, err := strconv.ParseFloat(edge, 64)
+				if err != nil {
+					t.Fatalf("page line %q: %v", line, err)
 				}
-				counts[f] = append(counts[f], number())
+				cumulative[f] = add(cumulative[f], x, number())
 			}
 		} else if family, ok := strings.CutSuffix(name, "_sum"); ok {
 			if f, ok := pageNames[family]; ok {
-				sum[f] = number()
+				sum[f] += number()
 			}
 		}
 	}
-	for f := range le {
-		if len(counts[f]) == 0 {
+	for f, c := range cumulative {
+		if len(c) == 0 {
 			continue
 		}
-		if !hist.SameEdges(edges[f], le[f]) {
-			edges[f] = le[f]
+		var le, counts []float64
+		for _, x := range c {
+			le, counts = append(le, x[0]), append(counts, x[1])
 		}
-		h, err := hist.FromCumulative(edges[f], counts[f], sum[f])
+		le = le[:len(le)-1] // +Inf is implied
+		if !hist.SameEdges(edges[f], le) {
+			edges[f] = le
+		}
+		h, err := hist.FromCumulative(edges[f], counts, sum[f])
 		if err != nil {
 			t.Fatalf("%s: %v", fact.Family(f), err)
 		}
 		p.histograms[f] = h
 	}
 	return p
+}
+
+// add adds a cumulative count at an edge; the ranks of an engine are taken together.
+func add(cumulative [][2]float64, edge, count float64) [][2]float64 {
+	for i := range cumulative {
+		if cumulative[i][0] == edge {
+			cumulative[i][1] += count
+			return cumulative
+		}
+	}
+	return append(cumulative, [2]float64{edge, count})
 }
 
 // settleTies puts sequences that ended in one engine step into the order in which the pages counted them: where a page's

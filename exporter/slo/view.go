@@ -17,12 +17,12 @@ type past struct {
 	decoding []uint64
 }
 
-// remember sets j.past, and cuts the window's history where it cannot be read: at a slice without a TTFT histogram.
+// remember sets j.past. It cuts the window where its history cannot be read, at the last slice without a TTFT
+// histogram: what had its first token up to there is in flight with no bound, and nothing of the window finished.
 func (j *Judge) remember() {
-	for i := j.w.First - 1; i >= 0; i-- {
-		s := &j.w.Slices[i]
-		if !s.Histograms[fact.TTFT].Known() && (s.FirstTokens > 0 || s.Finished > 0) {
-			j.w = Window{Slices: j.w.Slices[i+1:], First: j.w.First - i - 1, Old: Unlimited}
+	for i := len(j.w.Slices) - 1; i >= 0; i-- {
+		if !j.w.Slices[i].Histograms[fact.TTFT].Known() {
+			j.w = Window{Slices: j.w.Slices[i+1:], First: max(0, j.w.First-i-1), Old: Unlimited}
 			break
 		}
 	}
@@ -32,11 +32,9 @@ func (j *Judge) remember() {
 	}
 	p := &j.past
 	p.start = j.w.First
-	if j.n > 0 {
-		earliest := j.w.own()[0].Lo - longest - Jitter
-		for p.start > 0 && j.w.Slices[p.start-1].Hi >= earliest {
-			p.start--
-		}
+	earliest := j.w.own()[0].Lo - longest - Jitter
+	for p.start > 0 && j.w.Slices[p.start-1].Hi >= earliest {
+		p.start--
 	}
 	p.old = 0
 	if p.start == 0 {
@@ -161,11 +159,11 @@ func (v *view) count(w Window, in world, clauses []Clause) {
 
 // exactSlices is the length of look-back up to which every slice is a source of its own. In a longer one, neighbours
 // far back are joined: that is valid for any run, as if polls between them had been missed, and it costs little when
-// the run is short against its age, for decode buckets of that age are far wider.
+// the run is short against its age, for most decode buckets of that age are far wider.
 const exactSlices = 128
 
-// joinShare is the length of a joined run as a share of its age: 90 runs reach back from half a minute to two hours.
-const joinShare = 1.0 / 16
+// joinShare is the length of a joined run as a share of its age: 180 runs reach back from half a minute to two hours.
+const joinShare = 1.0 / 32
 
 // joins reports whether the next slice may be added to a source before a window that begins at start.
 func (s *source) joins(next *Slice, start float64) bool {
