@@ -81,7 +81,7 @@ const (
 func (r *rank) step(before, now *page, i int) slice {
 	a, b := &before.sample.Ranks[i], &now.sample.Ranks[i]
 	st := slice{
-		Slice: slo.Slice{Lo: before.sent, Hi: now.received, Running: b.Running, Waiting: b.Waiting},
+		Slice: slo.Slice{Lo: before.sent, Hi: now.received, Took: now.received - now.sent, Running: b.Running, Waiting: b.Waiting},
 		from:  before.sent, to: now.sent, before: a, after: b,
 	}
 	for f := range b.Histograms {

@@ -13,7 +13,7 @@ var chat = []Clause{{fact.TTFT, 0.25}, {fact.TPOT, 0.025}}
 
 // made is a slice of one second on default edges, in which first tokens came and sequences finished.
 func made(second float64, ttfts []float64, ended ...fact.Request) Slice {
-	s := Slice{Lo: second, Hi: second + 1, FirstTokens: uint64(len(ttfts)), Finished: uint64(len(ended))}
+	s := Slice{Lo: second, Hi: second + 1, Took: 0.125, FirstTokens: uint64(len(ttfts)), Finished: uint64(len(ended))}
 	var values [fact.NumFamilies][]float64
 	values[fact.TTFT] = ttfts
 	for _, r := range ended {

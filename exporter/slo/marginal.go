@@ -114,20 +114,20 @@ func heavy(s *Slice, a float64) uint64 {
 }
 
 // possiblySlow is the greatest number of a slice's finishers whose first token came later than a > 0, by Markov's
-// inequality on two sums over the slice's finishers. With T = e2e - decode up to Jitter a finisher:
+// inequality on two sums over the slice's finishers. With T = e2e - decode up to jitter seconds a finisher:
 //
 //	#(T > a) <= sum T / a
 //	#(T > a) <= n - #(q <= u and p <= v) + sum (T - q - p) / (a - u - v)   for edges with u + v < a
 //
 // since whoever is slow with a small queue and prefill time spent more than a - u - v in the front end, where everyone
 // spends at least 0. Aborted sequences may carry any values, so a slice that has them proves nothing.
-func possiblySlow(s *Slice, a float64) uint64 {
+func possiblySlow(s *Slice, a, jitter float64) uint64 {
 	e2e, decode := refine(s.Histograms[fact.E2E], s.Aborted), refine(s.Histograms[fact.Decode], s.Aborted)
 	n := s.Finished
 	if a <= 0 || e2e.off || decode.off || !e2e.h.Known() || !decode.h.Known() {
 		return n
 	}
-	total := e2e.h.Sum - decode.h.Sum + float64(n)*Jitter
+	total := e2e.h.Sum - decode.h.Sum + float64(n)*jitter
 	most := min(n, wholes(total/a))
 	queue, prefill := s.Histograms[fact.Queue], s.Histograms[fact.Prefill]
 	if !queue.Known() || !prefill.Known() {

@@ -32,7 +32,7 @@ func (j *Judge) remember() {
 	}
 	p := &j.past
 	p.start = j.w.First
-	earliest := j.w.own()[0].Lo - longest - Jitter
+	earliest := j.w.own()[0].Lo - longest - j.jitter
 	for p.start > 0 && j.w.Slices[p.start-1].Hi >= earliest {
 		p.start--
 	}
