@@ -199,7 +199,7 @@ func TestWindowSurvivesNonsense(t *testing.T) {
 			t.Errorf("seed %d: %+v says no reason", seed, b)
 		}
 	}
-	if notes[NoteTorn] < 50 || notes[NoteContradiction] < 50 {
+	if notes[NoteTorn] < 30 || notes[NoteContradiction] < 30 {
 		t.Errorf("the nonsense is too mild: %v", notes)
 	}
 }

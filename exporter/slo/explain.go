@@ -161,7 +161,7 @@ func (b *builder) finish(j *Judge, i int) {
 	g.arc(failed, b.sink, int32(s.Finished-v.passing[i]))
 	limits := [kinds]uint64{
 		good: s.Finished - certainlySlow(s, v.greatestEdge),
-		slow: min(s.Finished, possiblySlow(s, v.leastEdge, j.jitter)),
+		slow: min(s.Finished, possiblySlow(s, v.leastEdge, j.past.jitter)),
 	}
 	for k := good; k < kinds; k++ {
 		b.decodes(j, i, k)
@@ -203,7 +203,7 @@ func (b *builder) decodes(j *Judge, i int, k kind) {
 		lower, upper := r.bucket(x)
 		in, out := b.net.through(int32(c))
 		b.from = append(b.from, stage{0, out})
-		b.reach(j, i, k, bucket{in, s.Lo - upper - j.jitter, s.Hi - lower + j.jitter})
+		b.reach(j, i, k, bucket{in, s.Lo - upper - j.past.jitter, s.Hi - lower + j.past.jitter})
 		if aborted >= 0 {
 			b.net.arc(aborted, in, unbounded)
 		}

@@ -13,9 +13,6 @@ type Judge struct {
 	n    uint64  // finishers of the window
 	ttft float64 // threshold of the TTFT clause
 
-	jitter float64 // seconds: how far the window's two clocks may be apart
-	tooks  []float64
-
 	past    past
 	view    view
 	endings []ending
@@ -33,8 +30,8 @@ type Judge struct {
 //
 // The proof that Lower <= truth <= Upper stands at explain and pairs. It rests on these facts of the engine, which
 // hold for vLLM 0.11 to 0.32: a sequence is counted under TTFT before it is counted as finished; the time between the
-// two is its decode time up to what apart allows; queue + prefill <= TTFT; a sequence with its first token behind it is in the
-// running gauge of an engine step near the page or, once preempted, in the waiting gauge.
+// two is its decode time up to a jitter, see leastJitter; queue + prefill <= TTFT; a sequence with its first token
+// behind it is in the running gauge of an engine step near the page or, once preempted, in the waiting gauge.
 func (j *Judge) Window(w Window, clauses []Clause, unsuccessful uint64) Bounds {
 	b := j.judge(w, clauses)
 	var aborted uint64
@@ -53,7 +50,6 @@ func (j *Judge) Window(w Window, clauses []Clause, unsuccessful uint64) Bounds {
 
 func (j *Judge) judge(w Window, clauses []Clause) Bounds {
 	j.w, j.n, j.ttft = w, 0, math.Inf(1)
-	j.jitter = j.apart()
 	for i := range w.own() {
 		j.n += w.own()[i].Finished
 	}

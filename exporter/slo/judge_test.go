@@ -13,7 +13,7 @@ var chat = []Clause{{fact.TTFT, 0.25}, {fact.TPOT, 0.025}}
 
 // made is a slice of one second on default edges, in which first tokens came and sequences finished.
 func made(second float64, ttfts []float64, ended ...fact.Request) Slice {
-	s := Slice{Lo: second, Hi: second + 1, Took: 0.125, FirstTokens: uint64(len(ttfts)), Finished: uint64(len(ended))}
+	s := Slice{Lo: second, Hi: second + 1, Took: 0.25, FirstTokens: uint64(len(ttfts)), Finished: uint64(len(ended))}
 	var values [fact.NumFamilies][]float64
 	values[fact.TTFT] = ttfts
 	for _, r := range ended {
@@ -227,6 +227,13 @@ func TestWindow(t *testing.T) {
 			}, First: 3},
 			clauses: chat[:1],
 			want:    Bounds{0, 0, MethodExplain, ""},
+		},
+		"unless the front end may have been late to note either": {
+			window: Window{Slices: []Slice{
+				with(made(0, []float64{.4}), func(s *Slice) { s.Took = 0.5 }), made(1, nil), made(2, []float64{.09}), made(3, nil, answer(.09, .24)),
+			}, First: 3},
+			clauses: chat[:1],
+			want:    Bounds{0, 1, MethodExplain, ""},
 		},
 		"but not the earlier one when nothing was in flight in between": {
 			window: Window{Slices: []Slice{

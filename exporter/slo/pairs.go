@@ -33,7 +33,7 @@ func (j *Judge) pairs() uint64 {
 	for i := range j.w.own() {
 		s := &j.w.own()[i]
 		if v.world == strict {
-			perSlice += min(v.passing[i], possiblySlow(s, v.leastEdge, j.jitter))
+			perSlice += min(v.passing[i], possiblySlow(s, v.leastEdge, j.past.jitter))
 			within += s.Aborted
 		} else {
 			quick := min(startsBelow(s, fact.Queue, v.greatestEdge), startsBelow(s, fact.Prefill, v.greatestEdge))
@@ -90,7 +90,7 @@ func (j *Judge) carried() uint64 {
 		for k, c := range h.Counts {
 			if c > 0 {
 				_, upper := r.bucket(k)
-				j.endings = append(j.endings, ending{s.Lo - upper - j.jitter, c})
+				j.endings = append(j.endings, ending{s.Lo - upper - j.past.jitter, c})
 			}
 		}
 	}

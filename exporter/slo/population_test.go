@@ -29,10 +29,12 @@ type population struct {
 	sequences []sequence
 	length    float64 // seconds
 	lag       float64 // most that the front end is behind the core, seconds
+	burst     float64 // when many requests come at once
+	stall     float64 // most that it is behind while it has to do with them
 	layouts   [][fact.NumFamilies][]float64
 }
 
-var lagScales = []float64{0.002, 0.04, 0.12}
+var lagScales = []float64{0.002, 0.04, 0.14}
 
 var (
 	defaultTTFT = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
@@ -70,15 +72,18 @@ func populate(seed uint64) *population {
 		p.length, rate, gap, tokens = 400, 1, 0.2+rng.Float64(), 500
 	}
 	countAborts := rng.IntN(3) == 0
-	burst := rng.Float64() * p.length
+	p.burst, p.stall = rng.Float64()*p.length, p.lag
+	if rng.IntN(4) == 0 {
+		p.stall = 0.6
+	}
 	for t := 0.0; t < p.length; {
 		r := rate
-		if t > burst && t < burst+5 {
+		if t > p.burst && t < p.burst+5 {
 			r *= 4
 		}
 		t += rng.ExpFloat64() / r
 		x := fact.Request{Queue: rng.ExpFloat64() * queue, Prefill: 0.002 + rng.ExpFloat64()*prefill}
-		if t > burst && t < burst+7 { // the backlog of the burst
+		if p.busy(t, t) { // the backlog of the burst
 			x.Queue *= 5
 		}
 		children := 1
@@ -92,11 +97,22 @@ func populate(seed uint64) *population {
 	return p
 }
 
+// busy reports whether the front end had to do with the burst in a span of time.
+func (p *population) busy(from, to float64) bool { return to > p.burst && from < p.burst+7 }
+
+// late is how far behind the core the front end notes what happened at an instant.
+func (p *population) late(at float64) float64 {
+	if p.busy(at, at) {
+		return p.rng.Float64() * p.stall
+	}
+	return p.rng.Float64() * p.lag
+}
+
 type fate struct{ cancelled, preempted, countAborts bool }
 
 func (p *population) add(arrival float64, x fact.Request, gap float64, tokens int, f fate) {
 	never := math.Inf(1)
-	firstLag, lastLag := p.rng.Float64()*p.lag, p.rng.Float64()*p.lag
+	firstLag := p.late(arrival + x.Queue + x.Prefill)
 	x.OutputTokens = tokens
 	if p.rng.IntN(8) == 0 {
 		x.OutputTokens = 1
@@ -108,10 +124,10 @@ func (p *population) add(arrival float64, x fact.Request, gap float64, tokens in
 		core := s.first - firstLag + x.Decode*p.rng.Float64()
 		pause := p.rng.ExpFloat64()
 		x.Decode += pause
-		s.requeued, s.back, s.preempted = core, core+pause, core+lastLag
+		s.requeued, s.back, s.preempted = core, core+pause, core+p.late(core)
 	}
 	s.gone = s.first - firstLag + x.Decode
-	s.end = max(s.first, s.gone+lastLag)
+	s.end = max(s.first, s.gone+p.late(s.gone))
 	if x.OutputTokens == 1 {
 		s.end, s.requeued, s.preempted = s.first, never, never
 	}
@@ -142,17 +158,20 @@ type look struct{ sent, at, received float64 }
 // polls look at the engine from some time after its start, every interval, and miss some.
 func (p *population) polls() []look {
 	interval := []float64{0.5, 1, 2, 5}[p.rng.IntN(4)]
-	missed := p.rng.Float64() * 0.3
+	missed, slowest := p.rng.Float64()*0.3, []float64{0.005, 0.08}[p.rng.IntN(2)]
 	t := 0.0
 	if p.rng.IntN(2) == 0 {
 		t = p.length / 3 * p.rng.Float64()
 	}
 	var looks []look
 	for ; t < p.length+10 || len(looks) < 4; t += interval {
-		if len(looks) > 0 && p.rng.Float64() < missed {
+		if n := len(looks); n > 0 && (t < looks[n-1].received || p.rng.Float64() < missed) {
 			continue
 		}
-		took := 0.005 + 0.08*p.rng.Float64()
+		took := 0.001 + slowest*p.rng.Float64()
+		if len(looks) > 0 && p.stall > p.lag && p.busy(looks[len(looks)-1].at, t) {
+			took = p.stall * (1 + 0.2*p.rng.Float64()) // it is as late with its pages
+		}
 		looks = append(looks, look{t, t + took*p.rng.Float64(), t + took})
 	}
 	return looks
@@ -204,7 +223,7 @@ func (p *population) old(at float64) (n uint64) {
 
 // slice is what a page adds to the one before, with the values to be put into buckets.
 func (p *population) slice(before, after look) (s Slice, values [fact.NumFamilies][]float64, ended []*sequence) {
-	s = Slice{Lo: before.sent, Hi: after.received}
+	s = Slice{Lo: before.sent, Hi: after.received, Took: after.received - after.sent}
 	within := func(t float64) bool { return t > before.at && t <= after.at }
 	for i := range p.sequences {
 		x := &p.sequences[i]

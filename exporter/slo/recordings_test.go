@@ -266,7 +266,7 @@ func (r *recording) window(pages []page, from int) Window {
 	for i := 1; i < len(pages); i++ {
 		p, q := &pages[i-1], &pages[i]
 		s := Slice{
-			Lo: p.sent, Hi: q.received, Finished: q.finished - p.finished,
+			Lo: p.sent, Hi: q.received, Took: q.received - q.sent, Finished: q.finished - p.finished,
 			Running: fact.Known(q.running), Waiting: fact.Known(q.waiting), Preempted: q.preempt > p.preempt,
 		}
 		for f := range s.Histograms {

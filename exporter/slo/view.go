@@ -8,7 +8,8 @@ import (
 
 // past is what a window remembers of the time before it and of the sequences in flight.
 type past struct {
-	start int // first slice that may hold the first token of a finisher of the window
+	start  int     // first slice that may hold the first token of a finisher of the window
+	jitter float64 // seconds; how far the two clocks may be apart: see leastJitter
 
 	// old is how many finishers may have had their first token before Slices[0] ended but in no slice at all.
 	old uint64
@@ -26,21 +27,28 @@ func (j *Judge) remember() {
 			break
 		}
 	}
-	longest := 0.0
-	for i := range j.w.own() {
-		longest = max(longest, longestDecode(&j.w.own()[i]))
-	}
 	p := &j.past
-	p.start = j.w.First
-	earliest := j.w.own()[0].Lo - longest - j.jitter
-	for p.start > 0 && j.w.Slices[p.start-1].Hi >= earliest {
-		p.start--
-	}
+	p.reach(j.w)
 	p.old = 0
 	if p.start == 0 {
 		p.old = j.w.Old
 	}
 	p.follow(j.w)
+}
+
+// reach finds how far back the window's finishers reach, and the jitter of that time.
+func (p *past) reach(w Window) {
+	longest := 0.0
+	p.jitter = leastJitter
+	for i := range w.own() {
+		s := &w.own()[i]
+		longest, p.jitter = max(longest, longestDecode(s)), max(p.jitter, s.Took)
+	}
+	p.start = w.First
+	for p.start > 0 && w.Slices[p.start-1].Hi >= w.own()[0].Lo-longest-p.jitter {
+		p.start--
+		p.jitter = max(p.jitter, w.Slices[p.start].Took)
+	}
 }
 
 // longestDecode is what no finisher of the slice decoded longer than, +Inf without the histogram.

@@ -2,7 +2,6 @@ package slo
 
 import (
 	"math"
-	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/hist"
@@ -12,7 +11,7 @@ import (
 // of the earlier request to the receipt of the later page, unix seconds.
 type Slice struct {
 	Lo, Hi float64
-	Took   float64 // seconds it took to be served the later page
+	Took   float64 // seconds that the later page took to be served
 
 	FirstTokens uint64 // observations of TTFT
 	Finished    uint64 // observations of the finish-time families, all equal on an untorn page
@@ -27,29 +26,13 @@ type Slice struct {
 // Unlimited is a capacity that binds nothing.
 const Unlimited = math.MaxInt32
 
-// The time between a sequence's first and last token is told by two clocks: the engine core's (the decode histogram) and
-// the front end's (the polls, and e2e minus TTFT), which notes both tokens a little late. On live engines, on two cores
-// that also carried the load, the two differed by -17 to +32 ms.
-const (
-	// leastJitter is the difference, in seconds, that is always allowed: four times the largest seen.
-	leastJitter = 0.15
-	// mostJitter is the difference that is allowed at most: beyond it the page tells nothing about time.
-	mostJitter = 1.0
-)
-
-// apart is how far the two clocks may be apart for one sequence of the window: twice the time that half of its pages
-// took to be served. Pages are served by the event loop that notes the tokens, so when it is late, they are.
-func (j *Judge) apart() float64 {
-	j.tooks = j.tooks[:0]
-	for i := range j.w.own() {
-		j.tooks = append(j.tooks, j.w.own()[i].Took)
-	}
-	if len(j.tooks) == 0 {
-		return leastJitter
-	}
-	slices.Sort(j.tooks)
-	return max(leastJitter, min(2*j.tooks[len(j.tooks)/2], mostJitter))
-}
+// leastJitter is the least allowance, in seconds, for what two clocks tell of the time between a sequence's first and
+// last token: the engine core's (the decode histogram) and the front end's (the polls, and e2e minus TTFT), which notes
+// tokens when its event loop gets to them. On recorded engines the two differed by up to 48 ms while pages were served
+// in up to 0.1 s, and by up to 0.28 s while pages took up to 0.55 s: the same loop serves the pages. So the allowance
+// is the longest that a page of the window or its look-back took, and this much at least, for a loop that is late
+// between polls only.
+const leastJitter = 0.15
 
 // Window is one judgement window of one rank with the slices before it that may still matter: a sequence that
 // finishes in the window may have had its first token earlier.
