@@ -61,8 +61,8 @@ func (h Histogram) Clone() Histogram {
 const MaxExact = 1 << 53
 
 // FromCumulative builds a histogram from cumulative counts as a page prints them: one for each finite edge, and the
-// last for +Inf. The errors name the edge at fault: edges not strictly increasing or not finite, counts that fall as
-// the edge grows, or counts that are not whole numbers in [0, 2^53].
+// last for +Inf. The errors name the edge at fault: edges not strictly increasing, negative or not finite, counts that
+// fall as the edge grows, or counts that are not whole numbers in [0, 2^53].
 func FromCumulative(edges, cumulative []float64, sum float64) (Histogram, error) {
 	if len(cumulative) != len(edges)+1 {
 		return Histogram{}, fmt.Errorf("%d cumulative counts for %d finite edges: the +Inf bucket is missing or repeated", len(cumulative), len(edges))
@@ -70,6 +70,9 @@ func FromCumulative(edges, cumulative []float64, sum float64) (Histogram, error)
 	for i, e := range edges {
 		if math.IsNaN(e) || math.IsInf(e, 0) {
 			return Histogram{}, fmt.Errorf("edge %v is not finite", e)
+		}
+		if e < 0 {
+			return Histogram{}, fmt.Errorf("edge %v is negative: latencies and lengths are not", e)
 		}
 		if i > 0 && e <= edges[i-1] {
 			return Histogram{}, fmt.Errorf("edge %v follows %v: edges must increase", e, edges[i-1])
@@ -150,9 +153,13 @@ func (h Histogram) Coarsen(subset []float64) Histogram {
 }
 
 // Delta is what was observed between two readings of one process. Where the layouts differ it speaks at the shared
-// edges only. ok is false when any count fell: then the two readings are not of one process, or one of them is wrong.
-// The sum's difference may be negative (vLLM can observe negative intervals); the counts decide.
+// edges only; where a reading is absent nothing is known, and so is the delta. ok is false when any count fell: then the
+// two readings are not of one process, or one of them is wrong. The sum's difference may be negative (vLLM can observe
+// negative intervals); the counts decide.
 func Delta(before, after Histogram) (delta Histogram, ok bool) {
+	if !before.Known() || !after.Known() {
+		return Histogram{}, true
+	}
 	if !SameEdges(before.Edges, after.Edges) {
 		shared := SharedEdges(before.Edges, after.Edges)
 		before, after = before.Coarsen(shared), after.Coarsen(shared)
@@ -245,10 +252,10 @@ func (h Histogram) rankBucket(q float64) (bucket int, ok bool) {
 	return 0, false
 }
 
-// Rank is ceil(q*n), at least 1 and at most n. A tolerance far above rounding and far below one observation keeps
-// 0.99 of 100 at the 99th observation, not the 100th.
+// Rank is ceil(q*n), at least 1 and at most n, for 0 < q <= 1. A tolerance of two roundings, that of q and that of
+// q*n, keeps 0.99 of 100 at the 99th observation, not the 100th; up to 2^50 observations it is less than one.
 func Rank(q float64, n uint64) uint64 {
 	x := q * float64(n)
-	r := math.Ceil(x - math.Max(1e-9, x*1e-12))
+	r := math.Ceil(x - math.Max(1e-9, x*4e-16))
 	return uint64(math.Max(1, math.Min(r, float64(n))))
 }
