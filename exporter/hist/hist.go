@@ -185,7 +185,7 @@ func (h *Histogram) Accumulate(x Histogram) {
 		return
 	case !SameEdges(h.Edges, x.Edges):
 		shared := SharedEdges(h.Edges, x.Edges)
-		*h, x = h.Coarsen(shared).Clone(), x.Coarsen(shared)
+		*h, x = h.Coarsen(shared), x.Coarsen(shared)
 	}
 	for i, c := range x.Counts {
 		h.Counts[i] += c

@@ -103,6 +103,9 @@ func TestCountAtMostBoundsTheCount(t *testing.T) {
 		edges, values := layouts[rng.IntN(len(layouts))], draw(rng)
 		h := of(edges, values)
 		x := math.Exp(rng.NormFloat64() * 2)
+		if rng.IntN(10) == 0 {
+			x = 0
+		}
 		onEdge := len(edges) > 0 && rng.IntN(2) == 0
 		if onEdge {
 			x = edges[rng.IntN(len(edges))]
@@ -150,6 +153,7 @@ func TestRank(t *testing.T) {
 		"also where it rounds up":                    {0.07, 100, 7},
 		"any fraction rounds up":                     {0.99, 101, 100},
 		"one observation is every quantile":          {0.001, 1, 1},
+		"there is no rank below the first":           {1e-12, 5, 1},
 		"the greatest is the last":                   {1, 7, 7},
 		"a huge count keeps its rank":                {0.5, 1 << 51, 1 << 50},
 		"a tolerance moves no rank of a huge count":  {0.5, 1<<42 + 2, 1<<41 + 1},
