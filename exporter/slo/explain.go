@@ -31,9 +31,12 @@ const maxArcs = 1 << 16
 // times exclude each other.
 //
 // Strict, without the arcs good -> passed: the true flow loses only finishers that are good and called passed, hence
-// meet all clauses, and were not aborted; G is their number. So maxflow >= n - G and L = n - maxflow <= G. Lenient, without the arcs slow -> passed: it loses only slow
-// ones called passed, and those called passed number sum B, of whom at least G are good. So maxflow >= n - (sum B - G)
-// and U = sum B - n + maxflow >= G. Capacities are integers, hence so is the maximum: nothing is rounded.
+// meet all clauses, and were not aborted; G is their number. So maxflow >= n - G and L = n - maxflow <= G.
+//
+// Lenient, without the arcs slow -> passed: it loses only slow ones called passed. Those called passed number sum B, and
+// at least G of them are good, so maxflow >= n - (sum B - G) and U = sum B - n + maxflow >= G.
+//
+// Capacities are integers, hence so is the maximum: nothing is rounded.
 //
 // With all arcs in place the network must explain every finisher: whole is false when it cannot, and then the pages
 // contradict the model. ok is false when the network would be too large.

@@ -83,7 +83,7 @@ func (j *Judge) judge(w Window, clauses []Clause) Bounds {
 // without TTFT may have had first tokens nevertheless, so nothing may have finished up to it either: see remember.
 func (w Window) lacks(f fact.Family) string {
 	if f < fact.TTFT || f > fact.Inference {
-		return "clause on something that is not a latency of a sequence"
+		return NoteNoLatency
 	}
 	finished := uint64(0)
 	for i := range w.own() {

@@ -19,7 +19,8 @@ type past struct {
 }
 
 // remember sets j.past. It cuts the window where its history cannot be read, at the last slice without a TTFT
-// histogram: what had its first token up to there is in flight with no bound, and nothing of the window finished.
+// histogram: any number may have had their first token up to there and be in flight. Nothing of the window finished by
+// then, or lacks would have said so.
 func (j *Judge) remember() {
 	for i := len(j.w.Slices) - 1; i >= 0; i-- {
 		if !j.w.Slices[i].Histograms[fact.TTFT].Known() {

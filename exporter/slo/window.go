@@ -67,8 +67,9 @@ type Bounds struct {
 	Note         string // why a better method was not used; "" when the best was
 }
 
-// The notes: a closed set, but for "no <family> histogram", so that they can be counted by name.
+// The notes, beside "no <family> histogram": a closed set, so that they can be counted by name.
 const (
+	NoteNoLatency     = "clause on something that is not a latency of a sequence"
 	NoteTorn          = "histograms of one page count different numbers of sequences"
 	NoteContradiction = "the first tokens on the pages cannot explain every finished sequence"
 	NoteDisjoint      = "the two methods exclude each other"
