@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -435,4 +437,45 @@ func TestGDP07AReplicaThatLeavesIsNoNegativeRate(t *testing.T) {
 		sum += e.Ledger.Finished.Lower
 	}
 	equal(t, "finished", sum, 50)
+}
+
+// Demand E3: A has eleven tokens and ten gaps of 40 ms, B two tokens and one gap of 500 ms. Percentiles of gaps and of
+// requests are different numbers of different populations, under different names.
+func TestE3GapsAndRequestsAreTwoPopulations(t *testing.T) {
+	edges := []float64{.01, .025, .04, .05, .1, .5, 1}
+	filled := func(values ...float64) hist.Histogram {
+		h := hist.Histogram{Edges: edges, Counts: make([]uint64, len(edges)+1)}
+		for _, v := range values {
+			h.Counts[slices.IndexFunc(edges, func(e float64) bool { return v <= e })]++
+			h.Sum += v
+		}
+		return h
+	}
+	after := says{born: 50, first: 2, finished: 2, http2xx: 2}.page()
+	before := says{born: 50}.page()
+	before.Ranks[0].Histograms[fact.TokenGap], before.Ranks[0].Histograms[fact.TPOT] = filled(), filled()
+	after.Ranks[0].Histograms[fact.TokenGap] = filled(.04, .04, .04, .04, .04, .04, .04, .04, .04, .04, .5)
+	after.Ranks[0].Histograms[fact.TPOT] = filled(.04, .5)
+	s := tell(t, 90)
+	s.round(100, fact.Poll{Target: "a", Sent: 100, Received: 100, Sample: before})
+	s.round(102, fact.Poll{Target: "a", Sent: 102, Received: 102, Sample: after})
+	for _, c := range []struct {
+		of           fact.Family
+		q            float64
+		lower, upper float64
+		count        uint64
+	}{
+		{fact.TokenGap, 0.9, .025, .04, 11}, {fact.TokenGap, 0.99, .1, .5, 11},
+		{fact.TPOT, 0.5, .025, .04, 2}, {fact.TPOT, 0.9, .1, .5, 2}, // half of the requests stalled above 400 ms
+	} {
+		at := slices.IndexFunc(s.engine().Ranks[0].Quantiles, func(q Quantile) bool { return q.Metric == c.of && q.Q == c.q })
+		q := s.engine().Ranks[0].Quantiles[at]
+		if q.Lower != c.lower || q.Upper != c.upper || q.Count != c.count {
+			t.Errorf("%s q%v: (%v, %v] of %d", c.of, c.q, q.Lower, q.Upper, q.Count)
+		}
+	}
+	gaps := s.engine().Ranks[0].Histograms[fact.TokenGap]
+	if mean := gaps.Sum / 11; math.Abs(mean-0.0818) > 0.0001 {
+		t.Errorf("mean gap %v", mean)
+	}
 }

@@ -100,7 +100,7 @@ func (r *rank) step(before, now *page, i int) slice {
 		}
 	}
 	st.FirstTokens = st.Histograms[fact.TTFT].Count()
-	st.Preempted = b.Preemptions.V > a.Preemptions.V
+	st.Preempted = !b.Preemptions.Known || b.Preemptions.V > a.Preemptions.V // unknown is possible
 	return st
 }
 

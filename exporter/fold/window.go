@@ -2,6 +2,7 @@ package fold
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
@@ -127,12 +128,9 @@ func (s *State) boundRank(e *engine, r *rank, o *objective, out *Window) slo.Bou
 	}
 	var b slo.Bounds
 	if e.window.torn {
-		b = slo.Bounds{Upper: finished - bad, Method: slo.MethodMarginal, Note: "torn pages"}
+		b = slo.Bounds{Upper: finished - bad, Method: slo.MethodMarginal, Note: slo.NoteTorn}
 	} else {
 		b = s.judge.Window(slo.Window{Slices: r.slices, First: r.first, Old: r.old}, o.Clauses, bad)
-		if b.Method == "" { // the page lost a family on its way: anything may be true of its finishers
-			b = slo.Bounds{Upper: finished - bad, Method: slo.MethodMarginal, Note: b.Note}
-		}
 	}
 	if out.Method == "" || worse(b.Method, out.Method) {
 		out.Method = b.Method
@@ -141,7 +139,7 @@ func (s *State) boundRank(e *engine, r *rank, o *objective, out *Window) slo.Bou
 		out.Note = b.Note
 		if o.absent == "" {
 			e.fallbacks[b.Note]++
-			if b.Method == slo.MethodMarginal && !e.window.torn {
+			if b.Note == slo.NoteContradiction || b.Note == slo.NoteDisjoint {
 				e.conflicts++
 			}
 		}
@@ -150,8 +148,8 @@ func (s *State) boundRank(e *engine, r *rank, o *objective, out *Window) slo.Bou
 }
 
 func worse(a, b slo.Method) bool {
-	order := map[slo.Method]int{slo.MethodExplain: 0, slo.MethodPairs: 1, slo.MethodMarginal: 2}
-	return order[a] > order[b]
+	order := []slo.Method{slo.MethodFinish, slo.MethodExplain, slo.MethodPairs, slo.MethodMarginal, ""}
+	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // countable is the number of the window's finished sequences that enter the denominator.
