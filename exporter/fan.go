@@ -40,8 +40,10 @@ func newFan(p Poller, timeout time.Duration, parallel int, log *slog.Logger) *fa
 // poll polls all targets and returns one poll of each, in their order, when the last has answered or the deadline has
 // passed. A poller that does not heed its context is left behind: its target has timed out, and what it says later is
 // not heard.
-func (f *fan) poll(ctx context.Context, deadline time.Time, targets []fact.Target) []polled {
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+//
+// When the program ends, poll returns at once, whatever is still to come.
+func (f *fan) poll(program context.Context, deadline time.Time, targets []fact.Target) []polled {
+	ctx, cancel := context.WithDeadline(program, deadline)
 	defer cancel()
 	type result struct {
 		at   int
@@ -71,7 +73,9 @@ func (f *fan) poll(ctx context.Context, deadline time.Time, targets []fact.Targe
 		case r := <-results:
 			out[r.at].Poll = r.poll
 		case <-moment.C:
-			waiting = 1
+			return out
+		case <-program.Done():
+			return out
 		}
 	}
 	return out

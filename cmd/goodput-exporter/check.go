@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
+	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
+	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// runCheck validates a configuration. Without a source it prints the effective configuration, as YAML whose last line
+// is a comment with the verdict. With a source, the URL of an engine's page, a file that holds one, or a recording, it
+// prints which objectives that engine's histograms can answer; an objective that covers the engine and cannot be
+// answered is an error, as is a source that no objective covers.
+func runCheck(ctx context.Context, configFile string, source string, out io.Writer) error {
+	cfg, err := config.Load(configFile)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriter(out)
+	if source == "" {
+		_, _ = buffered.Write(cfg.YAML()) // bufio keeps the error for Flush
+		fmt.Fprintf(buffered, "\n# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
+		return buffered.Flush()
+	}
+	pages, err := checkedPages(ctx, cfg, source)
+	if err != nil {
+		return err
+	}
+	verdict := lintPages(buffered, cfg.Objectives(), pages)
+	return errors.Join(verdict, buffered.Flush())
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// checkedPage is one page to hold objectives against.
+type checkedPage struct {
+	name   string // for a person; holds no secret
+	engine string // id of its target, "" when it belongs to none
+	sample *fact.EngineSample
+}
+
+// checkedPages reads the source: one page, or for a recording the last good page of each of its targets.
+func checkedPages(ctx context.Context, cfg *config.Config, source string) ([]checkedPage, error) {
+	switch {
+	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
+		return pageAt(ctx, cfg, source)
+	case strings.HasSuffix(source, ".jsonl"), strings.HasSuffix(source, ".jsonl.gz"):
+		return recordedPages(ctx, source)
+	}
+	return pageIn(cfg, source)
+}
+
+// pageAt polls an engine once. A URL that is a configured target's address is polled as that target, with its
+// credentials.
+func pageAt(ctx context.Context, cfg *config.Config, source string) ([]checkedPage, error) {
+	t, err := config.NewTarget("check", source)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	page := checkedPage{name: t.Address}
+	for _, known := range cfg.Engines.Targets {
+		if known.Address == t.Address {
+			page.engine = known.ID
+			if t.URL.Reveal() == t.Address {
+				t = known
+			}
+			break
+		}
+	}
+	fetcher, err := engine.New(engine.FetcherConfig{Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody})
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", page.name, err)
+	}
+	defer fetcher.Close()
+	poll := fetcher.Poll(ctx, fact.Target{ID: t.ID, URL: t.URL.Reveal()})
+	if poll.Sample == nil {
+		return nil, fmt.Errorf("check %s: %s: %s", page.name, poll.Reason, poll.Detail)
+	}
+	page.sample = poll.Sample
+	return []checkedPage{page}, nil
+}
+
+// pageIn reads a page that was saved to a file.
+func pageIn(cfg *config.Config, path string) ([]checkedPage, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w; give the URL or a file of an engine's page, or a recording that ends in .jsonl or .jsonl.gz", err)
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, cfg.Poll.MaxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	if int64(len(body)) > cfg.Poll.MaxBody {
+		return nil, fmt.Errorf("check %s: the page is larger than poll.max_body (%d bytes); raise it if this is a page", path, cfg.Poll.MaxBody)
+	}
+	sample, err := engine.Decode(body, "") // the body says which grammar it is
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", path, err)
+	}
+	return []checkedPage{{name: path, sample: sample}}, nil
+}
+
+// recordedPages finds the last good page of each target of a recording, in the order in which the targets appear.
+func recordedPages(ctx context.Context, path string) ([]checkedPage, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	defer f.Close()
+	r, err := recording.NewReader(f, path)
+	if err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	var pages []checkedPage
+	decoders := map[string]*engine.Decoder{}
+	failure := "it holds no page of an engine"
+	for ctx.Err() == nil {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("check: %w", err)
+		}
+		if decoders[p.Target] == nil {
+			decoders[p.Target] = engine.NewDecoder()
+		}
+		poll := recordedPoll(p, decoders[p.Target])
+		if poll.Sample == nil {
+			failure = fmt.Sprintf("no page of it can be used; the last says: %s: %s", poll.Reason, poll.Detail)
+			continue
+		}
+		page := checkedPage{name: fmt.Sprintf("%s line %d", path, p.Line), engine: p.Target, sample: poll.Sample}
+		if i := slices.IndexFunc(pages, func(c checkedPage) bool { return c.engine == p.Target }); i >= 0 {
+			pages[i] = page
+		} else {
+			pages = append(pages, page)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("check stopped: %w", err)
+	}
+	if len(pages) == 0 {
+		return nil, fmt.Errorf("check %s: %s", path, failure)
+	}
+	return pages, nil
+}
+
+// lintPages prints what each page can answer and returns what it cannot as an error.
+func lintPages(out io.Writer, objectives []slo.Objective, pages []checkedPage) error {
+	var refused []string
+	covered := 0
+	for _, p := range pages {
+		c, r := lintPage(out, objectives, p)
+		covered += c
+		refused = append(refused, r...)
+	}
+	switch {
+	case covered == 0:
+		fmt.Fprintln(out, "verdict: no objective covers this source, so nothing was checked.")
+		return errors.New("no objective covers the checked source: compare slos[].match with the models and engines above")
+	case len(refused) > 0:
+		fmt.Fprintf(out, "verdict: %d of %s cannot be answered.\n", len(refused), count(covered, "objective"))
+		return fmt.Errorf("cannot be answered from histograms: %s; each refused clause above says what to do", strings.Join(refused, ", "))
+	}
+	fmt.Fprintf(out, "verdict: %s, all answerable.\n", count(covered, "objective"))
+	return nil
+}
+
+// lintPage prints what one page can answer, and returns how many objectives cover it and which of them it cannot.
+func lintPage(out io.Writer, objectives []slo.Objective, p checkedPage) (covered int, refused []string) {
+	fmt.Fprintf(out, "page %s: dialect %s, vLLM %s, %s\n", p.name, p.sample.Dialect, p.sample.Version,
+		count(len(p.sample.Ranks), "rank")+" of "+strings.Join(models(p.sample), ", "))
+	var clauses []slo.Refusal
+	for _, o := range objectives {
+		models, says := coverage(o, p)
+		fmt.Fprintf(out, "\nobjective %s: %s\n", o.Name, says)
+		if len(models) == 0 {
+			continue
+		}
+		covered++
+		if found := lintClauses(out, o, p, models); len(found) > 0 {
+			refused = append(refused, o.Name+" by "+p.name)
+			clauses = append(clauses, found...)
+		}
+	}
+	if flag := edgesFlag(p.sample, clauses); flag != "" {
+		fmt.Fprintf(out, "\nvLLM 0.31 and later has an edge at each threshold when it is started with\n  %s\n", flag)
+	}
+	printCosts(out, p.sample)
+	fmt.Fprintln(out)
+	return covered, refused
+}
+
+// models are the names on a page, each once, in its order.
+func models(s *fact.EngineSample) (names []string) {
+	for i := range s.Ranks {
+		if m := s.Ranks[i].Model; !slices.Contains(names, m) {
+			names = append(names, m)
+		}
+	}
+	return names
+}
+
+// coverage tells which models of a page an objective is about, and says so for a person. A page without a target fits
+// every engine pattern, and that is said too.
+func coverage(o slo.Objective, p checkedPage) (covered []string, says string) {
+	unknown := p.engine == "" && o.Match.Engine != nil
+	if unknown {
+		o.Match.Engine = nil
+	}
+	for _, m := range models(p.sample) {
+		if o.Covers(p.engine, m) {
+			covered = append(covered, m)
+		}
+	}
+	switch {
+	case len(covered) == 0 && p.engine == "":
+		return nil, "not about this page, by slos[].match"
+	case len(covered) == 0:
+		return nil, fmt.Sprintf("not about engine %s, by slos[].match", p.engine)
+	case unknown:
+		return covered, "covers " + strings.Join(covered, ", ") + " (match.engine was not held against the page, which is of no configured target)"
+	case p.engine != "":
+		return covered, fmt.Sprintf("covers %s on engine %s", strings.Join(covered, ", "), p.engine)
+	}
+	return covered, "covers " + strings.Join(covered, ", ")
+}
+
+// lintClauses prints a line for each clause, or several where the ranks answer it differently, and returns the
+// refusals.
+func lintClauses(out io.Writer, o slo.Objective, p checkedPage, models []string) (all []slo.Refusal) {
+	for _, c := range o.Clauses {
+		var answers []string
+		ranks := map[string][]string{}
+		for i := range p.sample.Ranks {
+			rank := &p.sample.Ranks[i]
+			if !slices.Contains(models, rank.Model) {
+				continue
+			}
+			refused := slo.Refusals([]slo.Clause{c}, func(f fact.Family) ([]float64, bool) {
+				return rank.Histograms[f].Edges, rank.Histograms[f].Known()
+			})
+			answer := fmt.Sprintf("%s <= %s: an edge of the engine's histogram", c.Metric, writtenSeconds(c.Threshold))
+			if len(refused) > 0 {
+				answer = "refused: " + refused[0].Error() + absence(refused[0], p.sample)
+			}
+			if !slices.Contains(answers, answer) {
+				answers = append(answers, answer)
+				all = append(all, refused...)
+			}
+			ranks[answer] = append(ranks[answer], rank.Name)
+		}
+		for _, a := range answers {
+			if len(answers) > 1 {
+				a += " (rank " + strings.Join(ranks[a], ", ") + ")"
+			}
+			fmt.Fprintln(out, "  "+a)
+		}
+	}
+	return all
+}
+
+// writtenSeconds prints seconds as they are written in a configuration or beside one: 250ms, 2.5s.
+func writtenSeconds(seconds float64) string {
+	return time.Duration(math.Round(seconds * float64(time.Second))).String()
+}
+
+// absence says since when engines have a histogram that the page lacks, and what is lost without it.
+func absence(r slo.Refusal, s *fact.EngineSample) string {
+	if !r.Missing {
+		return ""
+	}
+	says := "; vLLM has it since " + engine.Since(r.Clause.Metric)
+	if engine.Since(r.Clause.Metric) == "" {
+		says = "; every version has it, some from the first request on"
+	}
+	for _, m := range s.Missing {
+		if m.Field == r.Clause.Metric.String() {
+			says += ", and without it " + m.Cost
+		}
+	}
+	return says
+}
+
+// edgesOption is the name under which vLLM's --custom-histogram-buckets takes the edges of a family (seen on 0.32.0):
+// all latencies of a whole request or a stage share one list.
+func edgesOption(f fact.Family) string {
+	switch f {
+	case fact.TTFT:
+		return "time_to_first_token"
+	case fact.TPOT:
+		return "inter_token_latency"
+	}
+	return "request_latency"
+}
+
+// edgesFlag is the engine option that makes an edge of each refused threshold and keeps the edges that are there, so
+// that other objectives stay answerable; "" when no edge would help.
+func edgesFlag(s *fact.EngineSample, refused []slo.Refusal) string {
+	edges := map[string][]float64{}
+	for _, r := range refused {
+		if r.Missing {
+			continue
+		}
+		option := edgesOption(r.Clause.Metric)
+		edges[option] = append(edges[option], r.Clause.Threshold)
+		for i := range s.Ranks {
+			edges[option] = append(edges[option], s.Ranks[i].Histograms[r.Clause.Metric].Edges...)
+		}
+	}
+	if len(edges) == 0 {
+		return ""
+	}
+	for option, all := range edges {
+		slices.Sort(all)
+		edges[option] = slices.Compact(all)
+	}
+	// A map of finite numbers always marshals, with sorted keys; no quote can be in it.
+	value, _ := json.Marshal(edges)
+	return "--custom-histogram-buckets '" + string(value) + "'"
+}
+
+// printCosts lists what the page lacks and what that costs, and what was forgiven.
+func printCosts(out io.Writer, s *fact.EngineSample) {
+	if len(s.Missing) > 0 {
+		fmt.Fprintln(out, "\nthe page lacks")
+	}
+	for _, m := range s.Missing {
+		fmt.Fprintf(out, "  %s: %s\n", m.Field, m.Cost)
+	}
+	if len(s.Warnings) > 0 {
+		fmt.Fprintln(out, "\nforgiven")
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(out, "  %s\n", w)
+	}
+}

@@ -1,0 +1,30 @@
+// Package discovery knows which engines there are at the moment. It does not ask them anything.
+package discovery
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// Static is a fixed list of targets, as a configuration names them.
+type Static struct{ targets []fact.Target }
+
+// NewStatic checks that ids are there and unique and copies the list.
+func NewStatic(targets []fact.Target) (*Static, error) {
+	seen := map[string]bool{}
+	for i, t := range targets {
+		if t.ID == "" {
+			return nil, fmt.Errorf("target %d has no id", i)
+		}
+		if seen[t.ID] {
+			return nil, fmt.Errorf("two targets have the id %q: give one of them another", t.ID)
+		}
+		seen[t.ID] = true
+	}
+	return &Static{slices.Clone(targets)}, nil
+}
+
+// Targets is the list; it must not be written to.
+func (s *Static) Targets() []fact.Target { return s.targets }

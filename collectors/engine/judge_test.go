@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// flat is one sample as the Prometheus project's parser understands it.
+type flat struct {
+	name   string
+	labels map[string]string
+	value  float64
+}
+
+// expfmtReading parses a page with expfmt's text parser and flattens the families again. The parser reads OpenMetrics
+// without exemplars too, where counters only lose their type; expfmt's own OpenMetrics decoder agrees with it but takes
+// seconds for a page: TestCases asks it about small ones.
+func expfmtReading(body []byte) ([]flat, error) {
+	p := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := p.TextToMetricFamilies(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return flattened(maps.Values(families)), nil
+}
+
+// openMetricsReading parses a page with expfmt's OpenMetrics decoder.
+func openMetricsReading(body []byte) ([]flat, error) {
+	var families []*dto.MetricFamily
+	for dec := expfmt.NewDecoder(bytes.NewReader(body), expfmt.FmtOpenMetrics_1_0_0); ; {
+		mf := new(dto.MetricFamily)
+		if err := dec.Decode(mf); errors.Is(err, io.EOF) {
+			return flattened(slices.Values(families)), nil
+		} else if err != nil {
+			return nil, err
+		}
+		families = append(families, mf)
+	}
+}
+
+func flattened(families iter.Seq[*dto.MetricFamily]) []flat {
+	var all []flat
+	for mf := range families {
+		for _, m := range mf.Metric {
+			all = append(all, flatten(mf.GetName(), m)...)
+		}
+	}
+	return all
+}
+
+func flatten(name string, m *dto.Metric) []flat {
+	labels := func(extra ...string) map[string]string {
+		l := map[string]string{}
+		for _, p := range m.Label {
+			l[p.GetName()] = p.GetValue()
+		}
+		for i := 0; i < len(extra); i += 2 {
+			l[extra[i]] = extra[i+1]
+		}
+		return l
+	}
+	switch {
+	case m.Counter != nil:
+		return []flat{{name, labels(), m.Counter.GetValue()}}
+	case m.Gauge != nil:
+		return []flat{{name, labels(), m.Gauge.GetValue()}}
+	case m.Untyped != nil:
+		return []flat{{name, labels(), m.Untyped.GetValue()}}
+	case m.Histogram != nil:
+		h := m.Histogram
+		all := []flat{{name + "_sum", labels(), h.GetSampleSum()}, {name + "_count", labels(), float64(h.GetSampleCount())}}
+		for _, b := range h.Bucket {
+			all = append(all, flat{name + "_bucket", labels("le", fmt.Sprint(b.GetUpperBound())), float64(b.GetCumulativeCount())})
+		}
+		return all
+	}
+	return nil
+}
+
+// disagreement compares a sample with expfmt's reading of the same page, number by number; "" when they agree. It
+// knows names and labels, and nothing of how the decoder works.
+func disagreement(s *fact.EngineSample, all []flat) string {
+	var complaints []string
+	check := func(what string, got, want float64) {
+		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			complaints = append(complaints, fmt.Sprintf("%s: %v, expfmt says %v", what, got, want))
+		}
+	}
+	named := map[string][]flat{}
+	for _, x := range all {
+		named[x.name] = append(named[x.name], x)
+	}
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		find := func(name string) (found []flat) {
+			for _, x := range named[name] {
+				if x.labels["engine"] == r.Name && x.labels["model_name"] == r.Model {
+					found = append(found, x)
+				}
+			}
+			return found
+		}
+		for _, n := range []struct {
+			name string
+			got  fact.Number
+		}{
+			{"vllm:num_requests_running", r.Running}, {"vllm:num_requests_waiting", r.Waiting},
+			{"vllm:kv_cache_usage_perc", r.KVUsage}, {"vllm:prompt_tokens_total", r.PromptTokens},
+			{"vllm:generation_tokens_total", r.OutputTokens}, {"vllm:num_preemptions_total", r.Preemptions},
+			{"vllm:request_params_n_count", r.Requests},
+		} {
+			if found := find(n.name); len(found) > 0 && n.got.Known {
+				top := math.Inf(-1)
+				for _, x := range found {
+					if x.value > top {
+						top = x.value
+					}
+				}
+				check(n.name, n.got.V, top)
+			}
+		}
+		finished := find("vllm:request_success_total")
+		if len(finished) != len(r.Finished) {
+			complaints = append(complaints, fmt.Sprintf("%d finish reasons, expfmt says %d", len(r.Finished), len(finished)))
+		}
+		for _, x := range finished {
+			check("finished "+x.labels["finished_reason"], float64(r.FinishedWith(x.labels["finished_reason"])), x.value)
+		}
+		for family, name := range map[fact.Family]string{
+			fact.TTFT: "time_to_first_token_seconds", fact.TPOT: "request_time_per_output_token_seconds",
+			fact.E2E: "e2e_request_latency_seconds", fact.TokenGap: "inter_token_latency_seconds",
+			fact.Queue: "request_queue_time_seconds", fact.Prefill: "request_prefill_time_seconds",
+			fact.Decode: "request_decode_time_seconds", fact.Inference: "request_inference_time_seconds",
+			fact.PromptTokens: "request_prompt_tokens", fact.OutputTokens: "request_generation_tokens",
+		} {
+			h := r.Histograms[family]
+			buckets := find("vllm:" + name + "_bucket")
+			if len(buckets) == 0 || !h.Known() {
+				continue
+			}
+			check(name+" sum", h.Sum, find("vllm:" + name + "_sum")[0].value)
+			check(name+" count", float64(h.Count()), find("vllm:" + name + "_count")[0].value)
+			check(name+" buckets", float64(len(h.Counts)), float64(len(buckets)))
+			cumulative := map[string]float64{}
+			below := uint64(0)
+			for j, c := range h.Counts {
+				below += c
+				cumulative[fmt.Sprint(h.Upper(j))] = float64(below)
+			}
+			for _, b := range buckets {
+				check(name+" le="+b.labels["le"], cumulative[b.labels["le"]], b.value)
+			}
+		}
+	}
+	return strings.Join(complaints, "; ")
+}
