@@ -1,0 +1,90 @@
+// Command goodput-exporter polls vLLM engines and publishes how much of their work met its promise.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/promslog"
+	promslogflag "github.com/prometheus/common/promslog/flag"
+	"github.com/prometheus/common/version"
+	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program but for the process around it: it parses the arguments, runs one command and returns the exit
+// status: 0, 1 when the command failed, 2 when the arguments are wrong.
+func run(ctx context.Context, args []string, out, notes io.Writer) (status int) {
+	// kingpin ends the program itself after --help and --version; here that unwinds to the caller.
+	type exit int
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case exit:
+			status = int(e)
+		default:
+			panic(e)
+		}
+	}()
+	app := kingpin.New("goodput-exporter", "SLO-qualified goodput of vLLM engines, for Prometheus.")
+	app.Version(version.Print("goodput-exporter"))
+	app.HelpFlag.Short('h')
+	app.UsageWriter(out)
+	app.ErrorWriter(notes)
+	app.Terminate(func(status int) { panic(exit(status)) })
+	logging := &promslog.Config{Writer: notes}
+	promslogflag.AddFlags(app, logging)
+
+	configFile := func(c *kingpin.CmdClause) *string {
+		return c.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").String()
+	}
+	serve := app.Command("serve", "Poll the engines and serve what they add up to.")
+	serveConfig := configFile(serve)
+	listen := kingpinflag.AddFlags(serve, "127.0.0.1:9810")
+
+	check := app.Command("check", "Check a configuration and, against an engine's page or a recording, which SLOs it can answer.")
+	checkConfig := configFile(check)
+	checkSource := check.Arg("source", "URL of an engine's page, or a file that holds one, or a recording.").String()
+
+	replay := app.Command("replay", "Print what would have been served for recorded engines.")
+	replayed := replayOptions{Notes: notes}
+	replay.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&replayed.ConfigFile)
+	replay.Flag("format", "openmetrics: the series, with timestamps. windows: one JSON object a line for each judgement window and quantile.").Default("openmetrics").EnumVar(&replayed.Format, "openmetrics", "windows")
+	replay.Flag("step", "Virtual time between two expositions (openmetrics).").Default("15s").DurationVar(&replayed.Step)
+	replay.Arg("recording", "Recorded pages, one JSON object a line, plain or gzipped.").Required().StringsVar(&replayed.Recordings)
+
+	generate := app.Command("generate", "Write what is generated from the code.")
+	docs := generate.Command("docs", "Write metrics.md and config.md.")
+	docsDir := docs.Flag("dir", "Directory to write to.").Default("docs").String()
+
+	command, err := app.Parse(args)
+	if err != nil {
+		fmt.Fprintf(notes, "goodput-exporter: %v; see --help\n", err)
+		return 2
+	}
+	switch command {
+	case serve.FullCommand():
+		err = runServe(ctx, *serveConfig, listen, promslog.New(logging))
+	case check.FullCommand():
+		err = runCheck(ctx, *checkConfig, *checkSource, out)
+	case replay.FullCommand():
+		err = runReplay(ctx, replayed, out)
+	case docs.FullCommand():
+		err = runGenerateDocs(*docsDir)
+	}
+	if err != nil {
+		fmt.Fprintf(notes, "goodput-exporter: %v\n", err)
+		return 1
+	}
+	return 0
+}
