@@ -19,8 +19,9 @@ import (
 // Rounds are due at whole intervals after the first, which starts at once. A round that is due while the one before
 // is still going on does not happen: it is counted as missed, and the next is again on time.
 func (e *Exporter) Run(ctx context.Context) error {
-	due := time.Now()
-	e.begun.Store(&due)
+	begun := time.Now()
+	e.begun.Store(&begun)
+	due := begun
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var missed uint64

@@ -111,49 +111,64 @@ func (w *world) good(o *slo.Objective, from, to float64) (good, finished uint64)
 	return good, finished
 }
 
-const worlds = 1000
+const (
+	worlds = 1000
+	shards = 4
+)
 
 // TestTruthLiesInEveryInterval is the claim of the whole package, over random populations with cancels, several
 // sequences a request, one-token requests, bursts, refusals, restarts, missed polls, and first sights in the middle.
 func TestTruthLiesInEveryInterval(t *testing.T) {
-	t.Parallel()
-	judged, width, finished := 0, 0.0, 0.0
-	for seed := range uint64(worlds) {
-		rng := rand.New(rand.NewPCG(seed, 99))
-		length := 70 + 110*rng.Float64()
-		w := newWorld(seed, length)
-		from := 0.0
-		if rng.IntN(2) == 0 {
-			from = length * 0.4 * rng.Float64()
-		}
-		r := watch(w, rng, from, length+70)
-		for _, win := range r.windows {
-			o := objectiveNamed(r.state, win.SLO)
-			good, n := w.good(o, r.instant(win.Start), r.instant(win.End))
-			if win.Evidence == "" {
-				t.Fatalf("seed %d: %s: no interval: %s", seed, describe(win), win.Reason)
+	for shard := range uint64(shards) {
+		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
+			t.Parallel()
+			judged, width, finished := 0, 0.0, 0.0
+			for seed := shard; seed < worlds; seed += shards {
+				r := watchWorld(seed)
+				for _, win := range r.windows {
+					r.checkWindow(t, seed, win)
+					judged++
+					width += float64(win.Upper - win.Lower)
+					finished += float64(win.Sequences)
+				}
+				r.checkQuantiles(t, seed)
+				r.checkMonotone(t, seed)
+				r.checkConserved(t, seed)
 			}
-			if n != win.Sequences {
-				t.Fatalf("seed %d: %s: %d sequences, %d are true", seed, describe(win), win.Sequences, n)
+			if judged < 3*worlds/shards {
+				t.Fatalf("only %d windows were judged in %d worlds", judged, worlds/shards)
 			}
-			if good < win.Lower || good > win.Upper {
-				t.Fatalf("seed %d: %s: truth %d outside [%d, %d]", seed, describe(win), good, win.Lower, win.Upper)
-			}
-			if win.Upper > win.Requests {
-				t.Fatalf("seed %d: %s: upper %d of %d requests", seed, describe(win), win.Upper, win.Requests)
-			}
-			judged++
-			width += float64(win.Upper - win.Lower)
-			finished += float64(n)
-		}
-		r.checkQuantiles(t, seed)
-		r.checkMonotone(t, seed)
-		r.checkConserved(t, seed)
+			t.Logf("%d windows judged, mean width %.1f points of the finished", judged, 100*width/finished)
+		})
 	}
-	if judged < 3*worlds {
-		t.Fatalf("only %d windows were judged in %d worlds", judged, worlds)
+}
+
+// watchWorld makes the world of a seed and watches it, from its beginning or from somewhere in the middle.
+func watchWorld(seed uint64) *run {
+	rng := rand.New(rand.NewPCG(seed, 99))
+	length := 70 + 110*rng.Float64()
+	w := newWorld(seed, length)
+	from := 0.0
+	if rng.IntN(2) == 0 {
+		from = length * 0.4 * rng.Float64()
 	}
-	t.Logf("%d windows judged, mean width %.1f points of the finished", judged, 100*width/finished)
+	return watch(w, rng, from, length+70)
+}
+
+func (r *run) checkWindow(t *testing.T, seed uint64, win Window) {
+	t.Helper()
+	o := objectiveNamed(r.state, win.SLO)
+	good, n := r.w.good(o, r.instant(win.Start), r.instant(win.End))
+	switch {
+	case win.Evidence == "":
+		t.Fatalf("seed %d: %s: no interval: %s", seed, describe(win), win.Reason)
+	case n != win.Sequences:
+		t.Fatalf("seed %d: %s: %d sequences, %d are true", seed, describe(win), win.Sequences, n)
+	case good < win.Lower || good > win.Upper:
+		t.Fatalf("seed %d: %s: truth %d outside [%d, %d]", seed, describe(win), good, win.Lower, win.Upper)
+	case win.Upper > win.Requests:
+		t.Fatalf("seed %d: %s: upper %d of %d requests", seed, describe(win), win.Upper, win.Requests)
+	}
 }
 
 func objectiveNamed(s *State, name string) *slo.Objective {
