@@ -73,11 +73,15 @@ func (r *recorder) setSlow(wait func()) {
 }
 
 func (r *recorder) Apply(round fold.Round) *fold.Snapshot {
+	// Waits without the lock: a bubble's clock stands still while a goroutine waits for a mutex.
+	r.mu.Lock()
+	slow := r.slow
+	r.mu.Unlock()
+	if slow != nil {
+		slow()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.slow != nil {
-		r.slow()
-	}
 	r.rounds = append(r.rounds, round)
 	s := &fold.Snapshot{At: round.At, Rounds: uint64(len(r.rounds))}
 	for _, t := range round.Targets {
@@ -93,6 +97,13 @@ func (r *recorder) Apply(round fold.Round) *fold.Snapshot {
 		r.change(s)
 	}
 	return s
+}
+
+// round is the round that was folded as number i.
+func (r *recorder) round(i int) fold.Round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rounds[i]
 }
 
 // outcome writes the polls of a round as "a:ok b:timeout".

@@ -127,7 +127,7 @@ func TestRoundsThatAreDueDuringAnotherAreMissed(t *testing.T) {
 		// The second round lasts from 10 s to 35 s: those due at 20 s and 30 s do not happen.
 		w.reducer.setSlow(func() { <-time.After(24 * time.Second) })
 		w.until(12 * time.Second)
-		go w.reducer.setSlow(nil) // as soon as the round lets go
+		w.reducer.setSlow(nil) // from the next round on
 		w.until(55 * time.Second)
 		sameLines(t, w.history(), "1s a:ok", "11s a:ok", "41s a:ok", "51s a:ok")
 		if v := w.view(); v.missed != 2 || v.rounds != 4 {
@@ -152,7 +152,7 @@ func TestPollsOfATargetThatWentAwayAreNotFolded(t *testing.T) {
 		s.set(s.list[0], fact.Target{ID: "moves", URL: "http://elsewhere/metrics"}, fact.Target{ID: "new", URL: "http://new/metrics"})
 		w.until(5 * time.Second)
 		sameLines(t, w.history(), "2s stays:ok")
-		got := w.reducer.rounds[0].Targets
+		got := w.reducer.round(0).Targets
 		if len(got) != 3 || got[2].ID != "new" {
 			t.Errorf("targets of the round %v, want those at its end", got)
 		}
