@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -111,7 +112,9 @@ Ctrl-C stops both.
 // handler answers as the recorded engine did. Where that did not answer, the connection is closed without a word.
 func handler(p *playback) http.Handler {
 	mux := http.NewServeMux()
+	var first sync.Once
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		first.Do(func() { p.align(unix(time.Now())) })
 		answer, ok := p.at(unix(time.Now()))
 		if !ok || answer.Err != "" {
 			panic(http.ErrAbortHandler)

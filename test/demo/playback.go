@@ -56,6 +56,19 @@ func load(path string) ([]recording.Page, error) {
 	return pages, nil
 }
 
+// align shifts the play by less than a page's time, so that a reader who comes at now, and then as often as the
+// recording has pages, comes half-way between two of them each time. It is then served pages that are all equally late,
+// which is a shift of the clock and nothing else; at the edge between two pages it would now and then get one twice.
+func (p *playback) align(now float64) {
+	position := now - p.started + p.offset
+	after := sort.Search(len(p.pages), func(i int) bool { return p.pages[i].T-p.pages[0].T > position })
+	if after == 0 || after == len(p.pages) {
+		return
+	}
+	middle := (p.pages[after-1].T+p.pages[after].T)/2 - p.pages[0].T
+	p.started += position - middle
+}
+
 // at is the answer at a time, its stamps moved to the present, and false while the process is between two plays.
 func (p *playback) at(now float64) (recording.Page, bool) {
 	begin := p.pages[0].T

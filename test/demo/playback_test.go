@@ -100,3 +100,22 @@ func TestTheRecordingOfTheDemoPlays(t *testing.T) {
 		t.Error("the process does not look as if it had been started in the present")
 	}
 }
+
+func TestAReaderWithTheRecordingsPaceGetsEachPageOnce(t *testing.T) {
+	pages, err := load("../../" + defaultRecording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, phase := range []float64{0, 0.1, 0.5, 0.999} {
+		p := &playback{pages: pages, offset: defaultOffset, started: 1000}
+		p.align(1000 + phase)
+		last := ""
+		for i := range 200 {
+			answer, ok := p.at(1000 + phase + float64(i) + 0.02*float64(i%3))
+			if !ok || string(answer.Body) == last {
+				t.Fatalf("phase %v: page %d came twice, or not at all", phase, i)
+			}
+			last = string(answer.Body)
+		}
+	}
+}
