@@ -248,7 +248,7 @@ func TestLedger(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
-	t.Run("first sight of an old engine is a baseline: no spike, and nothing until a second page", func(t *testing.T) {
+	t.Run("GDP-11: first sight of an old engine is a baseline: no spike, and nothing until a second page", func(t *testing.T) {
 		s := tell(t, 1000).page(1001, says{born: 50, first: 1e6, finished: 1e6, http2xx: 1e6})
 		e := s.engine()
 		equal(t, "phase", e.Phase, PhaseWarming)
@@ -318,7 +318,7 @@ func TestProcesses(t *testing.T) {
 		s.round(165)
 		equal(t, "engines later", len(s.last.Engines), 0)
 	})
-	t.Run("an engine with work in flight and nothing moving is stalled", func(t *testing.T) {
+	t.Run("GDP-13: an engine with work in flight and nothing moving is stalled, whatever its page is answered with", func(t *testing.T) {
 		s := tell(t, 90)
 		for at := 100.0; at < 220; at += 10 {
 			s.page(at, says{born: 50, first: 24, running: 24, tokens: 100})
@@ -368,7 +368,7 @@ func TestPages(t *testing.T) {
 		}
 		equal(t, "judged", s.engine().SLOs[0].Judged, false)
 	})
-	t.Run("an edge that is missing on one page makes that slice coarser, not wrong, and is no reset", func(t *testing.T) {
+	t.Run("MRG-11: an edge that is missing on one page makes that slice coarser, not wrong, and is no reset", func(t *testing.T) {
 		few := []float64{.1, .5, 1, 2.5}
 		s := tell(t, 90, objective_("x", 0.25, 0)).page(100, says{born: 50}).page(110, says{born: 50, first: 5, finished: 5, http2xx: 5})
 		s.page(112, says{born: 50, first: 9, finished: 9, slowTTFT: 1, http2xx: 9, ttftEdges: few})
@@ -380,7 +380,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("truth 11 outside [%d, %d]", w.Lower, w.Upper)
 		}
 	})
-	t.Run("a failed scrape is a gap, not a zero and then a double", func(t *testing.T) {
+	t.Run("GDP-05: a failed scrape is a gap, not a zero and then a double", func(t *testing.T) {
 		s := tell(t, 90).page(100, says{born: 50, tokens: 1000}).miss(115, fact.ReasonTimeout)
 		equal(t, "fresh", s.engine().Ranks[0].Fresh, false)
 		s.page(130, says{born: 50, tokens: 1600})
@@ -478,4 +478,25 @@ func TestE3GapsAndRequestsAreTwoPopulations(t *testing.T) {
 	if mean := gaps.Sum / 11; math.Abs(mean-0.0818) > 0.0001 {
 		t.Errorf("mean gap %v", mean)
 	}
+}
+
+// MRG-01: data-parallel ranks add up where they count, and stay apart where they are ratios.
+func TestMRG01RanksAddUpOnlyAsCounts(t *testing.T) {
+	two := func(finished uint64) *fact.EngineSample {
+		s := says{born: 50, first: finished, finished: finished, http2xx: 2 * finished, running: 3}.page()
+		other := says{born: 50, first: finished, finished: finished, running: 9}.page().Ranks[0]
+		other.Name = "1"
+		s.Ranks[0].KVUsage, other.KVUsage = fact.Known(0.2), fact.Known(0.9)
+		s.Ranks = append(s.Ranks, other)
+		return s
+	}
+	s := tell(t, 90)
+	s.round(100, fact.Poll{Target: "a", Sent: 100, Received: 100, Sample: two(0)})
+	s.round(110, fact.Poll{Target: "a", Sent: 110, Received: 110, Sample: two(5)}).end()
+	ranks := s.engine().Ranks
+	equal(t, "ranks", ranks[0].ID+" "+ranks[1].ID, "a/0 a/1")
+	equal(t, "running", ranks[0].Running.V+ranks[1].Running.V, 12)
+	equal(t, "usage of the hottest", ranks[1].KVUsage.V, 0.9)
+	equal(t, "finished at the endpoint", s.windows[0].Finished.Lower, 10)
+	equal(t, "sequences judged at the endpoint", s.windows[0].Sequences, 10)
 }
