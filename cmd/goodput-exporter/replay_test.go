@@ -55,19 +55,7 @@ func TestReplayPrintsTheSameBytesTwice(t *testing.T) {
 // TestReplayWindowsGolden pins the interface that people load into notebooks: keys, order, what is left out.
 func TestReplayWindowsGolden(t *testing.T) {
 	got := replayOutput(t, replayOptions{Format: "windows", Recordings: []string{recordingPath("vllm-0.32-spec")}})
-	golden := filepath.Join("testdata", "windows-vllm-0.32-spec.jsonl")
-	if *updateCheck {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s; if it should, run with -update", golden)
-	}
+	compareGolden(t, "testdata/windows-vllm-0.32-spec.jsonl", got)
 	for _, line := range strings.Split(strings.TrimSpace(got), "\n") {
 		var v map[string]any
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
