@@ -66,7 +66,8 @@ func collectContract(p *page, o *slo.Objective) {
 	}
 }
 
-// collectEngine sends one engine and its ranks, and how many series that was.
+// collectEngine sends one engine and its ranks, and how many series that was. Of an engine that is no target any more
+// only what was counted is sent: it is neither up nor down.
 func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
 	before := p.series
 	// Polls are counted from the first one on, which may be before the first page and so before e.Since, but not
@@ -74,13 +75,12 @@ func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
 	for _, t := range e.Failures {
 		p.counter(catalog.PollFailures, float64(t.Count), c.Started, e.ID, t.Name)
 	}
-	for _, t := range e.Skipped {
+	for _, t := range closed(e.Skipped, skipReason) {
 		p.counter(catalog.PagesSkipped, float64(t.Count), c.Started, e.ID, t.Name)
 	}
-	p.openInfo(catalog.EngineInfo, e.Target.Labels, e.ID, e.Model, e.Dialect, e.Version, shownURL(e.Target.URL))
-	p.info(catalog.EnginePhaseInfo, e.ID, string(e.Phase))
-	p.gauge(catalog.EngineUp, truth(e.Up), e.ID)
-	p.gauge(catalog.PollDuration, e.PollTook, e.ID)
+	if !e.Gone {
+		collectState(p, e)
+	}
 	if e.Phase != fold.PhaseUnseen {
 		collectSeen(p, e)
 		collectLedger(p, e)
@@ -91,32 +91,47 @@ func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
 			collectRank(p, e, &e.Ranks[i])
 		}
 	}
-	p.gauge(catalog.EngineSeries, float64(p.series-before+1), e.ID)
+	if !e.Gone {
+		p.gauge(catalog.EngineSeries, float64(p.series-before+1), e.ID)
+	}
 }
 
-// collectSeen sends what is known of an engine as soon as it has shown one page.
-func collectSeen(p *page, e *fold.Engine) {
+// collectState sends what a target is now: who, in which phase, and when it last answered.
+func collectState(p *page, e *fold.Engine) {
+	p.openInfo(catalog.EngineInfo, e.Target.Labels, e.ID, e.Model, e.Dialect, e.Version, shownURL(e.Target.URL))
+	p.info(catalog.EnginePhaseInfo, e.ID, string(e.Phase))
+	p.gauge(catalog.EngineUp, truth(e.Up), e.ID)
+	p.gauge(catalog.PollDuration, e.PollTook, e.ID)
 	if e.LastPoll > 0 {
 		p.gauge(catalog.LastPoll, e.LastPoll, e.ID)
 	}
 	if e.Start > 0 {
 		p.gauge(catalog.EngineStart, e.Start, e.ID)
 	}
-	if e.Phase != fold.PhaseDown {
+	if e.Phase != fold.PhaseUnseen && e.Phase != fold.PhaseDown {
 		p.gauge(catalog.EngineProgressing, truth(e.Phase != fold.PhaseStalled), e.ID)
 	}
+	if e.Ledger.Absent != "" {
+		p.info(catalog.LedgerUnanswerable, e.ID, e.Ledger.Absent)
+	}
+	for i := range e.SLOs {
+		if s := &e.SLOs[i]; s.Absent != "" {
+			p.info(catalog.SLOUnanswerable, e.ID, s.Objective.Name, s.Absent)
+		}
+	}
+}
+
+// collectSeen sends what is counted of an engine as soon as it has shown one page.
+func collectSeen(p *page, e *fold.Engine) {
 	p.counter(catalog.EngineResets, float64(e.Resets), e.Since, e.ID)
 	p.counter(catalog.EvidenceConflicts, float64(e.Conflicts), e.Since, e.ID)
-	for _, t := range e.Fallbacks {
+	for _, t := range closed(e.Fallbacks, fallbackReason) {
 		p.counter(catalog.WindowFallbacks, float64(t.Count), e.Since, e.ID, t.Name)
 	}
 }
 
 func collectLedger(p *page, e *fold.Engine) {
 	l := &e.Ledger
-	if l.Absent != "" {
-		p.info(catalog.LedgerUnanswerable, e.ID, l.Absent)
-	}
 	if !l.Committed {
 		return
 	}
@@ -153,9 +168,6 @@ func collectSpan(p *page, base string, s fold.Span, created float64, labels ...s
 
 func collectSLO(p *page, e *fold.Engine, s *fold.SLO) {
 	name := s.Objective.Name
-	if s.Absent != "" {
-		p.info(catalog.SLOUnanswerable, e.ID, name, s.Absent)
-	}
 	if !s.Judged {
 		return
 	}

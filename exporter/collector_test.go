@@ -168,7 +168,14 @@ func TestWhatIsUnknownIsAbsent(t *testing.T) {
 		"no accepted page yet":                            {func(s *fold.Snapshot) { s.Engines[0].LastPoll = 0 }, []string{"goodput_engine_last_poll_timestamp_seconds"}, nil},
 		"a value that is not a number":                    {func(s *fold.Snapshot) { s.Engines[0].Ranks[0].Coverage[0].Ratio = math.NaN() }, []string{"goodput_window_coverage_ratio"}, nil},
 		"a family that no engine has":                     {func(s *fold.Snapshot) { s.Layouts[fact.TPOT] = 0 }, []string{"goodput_histogram_layouts"}, nil},
-		"an engine that is gone": {func(s *fold.Snapshot) { s.Engines = slices.Delete(s.Engines, 3, 4) },
+		"an engine that is no target any more, but was never seen": {func(s *fold.Snapshot) { s.Engines[3].Gone = true },
+			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_up", "goodput_series"}, nil},
+		"an engine that is no target any more, and had been judged": {func(s *fold.Snapshot) { s.Engines[2].Gone = true },
+			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_up", "goodput_series"}, nil},
+		"an engine that is no target any more, and could not be judged": {func(s *fold.Snapshot) { s.Engines[4].Gone = true },
+			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_progressing",
+				"goodput_engine_up", "goodput_ledger_unanswerable_info", "goodput_series", "goodput_slo_unanswerable_info"}, nil},
+		"an engine that is forgotten": {func(s *fold.Snapshot) { s.Engines = slices.Delete(s.Engines, 3, 4) },
 			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_failures_total", "goodput_engine_up", "goodput_series"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,12 +305,12 @@ func TestMetricsMustFitTheirDeclaration(t *testing.T) {
 // TestOneFaultCostsOneSeries: the rest of the page is served.
 func TestOneFaultCostsOneSeries(t *testing.T) {
 	s := fixture()
-	s.Engines[0].Skipped[0].Name = ""
+	s.Engines[2].Failures[0].Name = ""
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(snapshotCollector(s))
 	got, err := r.Gather()
-	if err == nil || !strings.Contains(err.Error(), catalog.PagesSkipped) {
-		t.Errorf("error %v, want one about %s", err, catalog.PagesSkipped)
+	if err == nil || !strings.Contains(err.Error(), catalog.PollFailures) {
+		t.Errorf("error %v, want one about %s", err, catalog.PollFailures)
 	}
 	if len(got) < 50 {
 		t.Errorf("only %d families are left", len(got))

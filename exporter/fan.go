@@ -61,7 +61,6 @@ func (f *fan) poll(program context.Context, deadline time.Time, targets []fact.T
 		}
 		waiting++
 		f.flying.Go(func() {
-			defer f.release(t.ID)
 			results <- result{i, f.one(ctx, t, patience)}
 		})
 	}
@@ -89,8 +88,10 @@ func (f *fan) patience(round time.Duration, targets int) time.Duration {
 	return round / time.Duration(2*max(1, waves))
 }
 
-// one polls one target within its own deadline. A panic costs this target its poll, and nothing else.
+// one polls one claimed target within its own deadline, and releases it. A panic costs this target its poll, and
+// nothing else.
 func (f *fan) one(ctx context.Context, t fact.Target, patience time.Duration) (p fact.Poll) {
+	defer f.release(t.ID)
 	defer func() {
 		if r := recover(); r != nil {
 			f.log.Error("a poll panicked: this is a fault of the exporter, please report it", "engine", t.ID, "panic", panicText(r), "stack", string(debug.Stack()))

@@ -100,7 +100,7 @@ func soundEngine(t fact.Target, chat *slo.Objective) fold.Engine {
 			Lost: exactly(0), Unexplained: exactly(0)},
 		SLOs: []fold.SLO{{Objective: chat, Judged: true, Requests: 104, Lower: 80, Upper: 90, Violations: []fold.Violation{
 			{Metric: fact.TTFT, Lower: 10, Upper: 10}, {Metric: fact.TPOT, Lower: 8, Upper: 12}}}},
-		Fallbacks: tally("too many slices for the network", 1), Conflicts: 1,
+		Fallbacks: []fold.Tally{{Name: "no e2e histogram", Count: 1}, {Name: "no tpot histogram", Count: 2}, {Name: slo.NoteTooLarge, Count: 1}}, Conflicts: 1,
 		Ranks: []fold.Rank{fullRank("a", "llama-3")},
 	}
 }

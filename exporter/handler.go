@@ -39,13 +39,16 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog:            errorLog{c.Logger},
-		ErrorHandling:       promhttp.ContinueOnError,
-		Registry:            registry,
-		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: scrapesAtOnce,
-		Timeout:             scrapeTimeout,
-		ProcessStartTime:    c.Started,
+		ErrorLog:          errorLog{c.Logger},
+		ErrorHandling:     promhttp.ContinueOnError,
+		Registry:          registry,
+		EnableOpenMetrics: true,
+		// When a counter began is part of what it says: without it, all that a new engine did before the first scrape
+		// that shows it is in no rate.
+		EnableOpenMetricsTextCreatedSamples: true,
+		MaxRequestsInFlight:                 scrapesAtOnce,
+		Timeout:                             scrapeTimeout,
+		ProcessStartTime:                    c.Started,
 	}))
 	mux.HandleFunc("GET /-/healthy", e.serveHealthy)
 	mux.HandleFunc("GET /-/ready", e.serveReady)

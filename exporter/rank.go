@@ -26,8 +26,8 @@ func histogramNames(f fact.Family) (ceil, floor string, exported bool) {
 
 // collectRank sends what one scheduler says.
 func collectRank(p *page, e *fold.Engine, r *fold.Rank) {
-	for _, c := range closedReasons(r.Sequences) {
-		p.counter(catalog.SequencesFinished, float64(c.Count), e.Since, r.ID, c.Reason, r.Model)
+	for _, c := range finishReasons(r.Sequences) {
+		p.counter(catalog.SequencesFinished, float64(c.Count), e.Since, r.ID, c.Name, r.Model)
 	}
 	for _, row := range []struct {
 		name, kind string
@@ -80,31 +80,6 @@ func collectFresh(p *page, r *fold.Rank) {
 		p.gauge(catalog.QuantileLower, q.Lower, labels...)
 		p.gauge(catalog.QuantileUpper, q.Upper, labels...)
 	}
-}
-
-// closedReason maps a finish reason into a closed set, so that no engine makes the page grow by inventing reasons: all
-// reasons that vLLM has ever had, tool_calls, which its simulators have, and "other".
-func closedReason(reason string) string {
-	switch reason {
-	case "abort", "error", "length", "repetition", "stop", "tool_calls":
-		return reason
-	}
-	return "other"
-}
-
-// closedReasons adds up the counts of reasons that are one in the closed set.
-func closedReasons(counts []fact.ReasonCount) []fact.ReasonCount {
-	out := make([]fact.ReasonCount, 0, len(counts))
-	for _, c := range counts {
-		c.Reason = closedReason(c.Reason)
-		at := slices.IndexFunc(out, func(o fact.ReasonCount) bool { return o.Reason == c.Reason })
-		if at < 0 {
-			out = append(out, c)
-			continue
-		}
-		out[at].Count += c.Count
-	}
-	return out
 }
 
 // list joins names as a label value: sorted and separated by commas.

@@ -126,6 +126,9 @@ func percent(ratio float64) string { return number(math.Round(ratio*1e8)/1e6) + 
 
 // phaseInWords says what can be expected of an engine, and whether somebody should look.
 func phaseInWords(e *fold.Engine, down map[string]fact.Poll) (words string, bad bool) {
+	if e.Gone {
+		return "gone: is no target any more", false
+	}
 	switch e.Phase {
 	case fold.PhaseWarming:
 		return "warming up", false

@@ -88,6 +88,17 @@ const (
 	LabelPhase  = "phase"
 )
 
+// Words of the label reason on goodput_window_fallbacks_total and goodput_pages_skipped_total.
+const (
+	ReasonTorn          = "torn"
+	ReasonContradiction = "contradiction"
+	ReasonDisjoint      = "disjoint"
+	ReasonTooLarge      = "too_large"
+	ReasonMissingFamily = "missing_family"
+	ReasonUnjudged      = "unjudged"
+	ReasonOther         = "other"
+)
+
 // LabelMeaning explains one label.
 type LabelMeaning struct{ Name, Meaning string }
 

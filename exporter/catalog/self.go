@@ -21,7 +21,7 @@ func selfSeries() []Series {
 		},
 		Series{
 			Name: EngineSeries, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
-			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count.",
+			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, and _created lines are left out.",
 		},
 		Series{
 			Name: BuildInfo, Kind: Info, Stability: Stable,

@@ -11,12 +11,15 @@ func trustSeries() []Series {
 		},
 		Series{
 			Name: PagesSkipped, Kind: Counter, Unit: "pages", Stability: Experimental, Labels: byReason,
-			What:       "Pages that were read but not judged; what they said is in the next page.",
+			What: "Pages that were read but not judged; what they said is in the next page. The reason is torn (the page was written while the engine counted, " +
+				"and its parts are of different moments), unjudged (pages were torn for so long that the window was given up) or other.",
 			Population: "pages", Window: sinceFirstPoll,
 		},
 		Series{
 			Name: WindowFallbacks, Kind: Counter, Unit: "windows", Stability: Experimental, Labels: byReason,
-			What:       "Judgement windows of an objective that were judged by less than the best method: their intervals are wider, not wrong.",
+			What: "Judgement windows of an objective that were judged by less than the best method: their intervals are wider, not wrong. The reason is " +
+				"torn (histograms of one page count different sequences), contradiction (the first tokens do not explain what finished), " +
+				"disjoint (two methods exclude each other), too_large (too many pages in reach for the best method), missing_family (a histogram is missing) or other.",
 			Population: "judgement windows, each once an objective", Window: sinceFirstSeen,
 		},
 		Series{

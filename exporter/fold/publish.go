@@ -33,7 +33,7 @@ func (s *State) publish(at float64) *Snapshot {
 
 func (s *State) publishEngine(e *engine, at float64) Engine {
 	out := Engine{
-		ID: e.target.ID, Target: e.target, Since: e.since, Up: e.up && !e.gone, PollTook: e.pollTook,
+		ID: e.target.ID, Target: e.target, Since: e.since, Gone: e.gone, Up: e.up && !e.gone, PollTook: e.pollTook,
 		Failures: tallies(e.failures), Skipped: tallies(e.skipped), Resets: e.resets,
 		Ledger: e.ledger.sum, Fallbacks: tallies(e.fallbacks), Conflicts: e.conflicts, Phase: s.phase(e, at),
 	}

@@ -37,6 +37,7 @@ type Engine struct {
 
 	Phase    Phase
 	Since    float64 // when our counters of this engine started: their created timestamp
+	Gone     bool    // is no target any more; stays until its last commit has been on the page for a window
 	Up       bool    // the last poll brought a page that was accepted or skipped as torn
 	LastPoll float64 // receipt of the last accepted page; 0 none yet
 	PollTook float64 // seconds the last poll took
