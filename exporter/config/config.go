@@ -101,7 +101,7 @@ type Quantiles struct {
 // name, so it is complete only for callers that bring their own.
 func Default() Config {
 	return Config{
-		Poll: Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
+		Poll:  Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
 		Spans: Spans{Grace: 10 * time.Second},
 		GPU:   GPU{Source: "auto"},
 		Handlers: Handlers{
