@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
 
-// whole is a good histogram for one rank, to be spoiled.
+// wholeHistogram is a good histogram for one rank, to be spoiled.
 func wholeHistogram() []string {
 	return []string{`bucket{le="0.1",` + only + `} 1`, `bucket{le="1",` + only + `} 3`, `bucket{le="+Inf",` + only + `} 4`,
 		`count{` + only + `} 4`, `sum{` + only + `} 2`}
@@ -26,7 +27,7 @@ func spoiled(line int, with string) string {
 	return histogramPage(lines...)
 }
 
-// Each bad page, and the whole message that a person gets.
+// Each bad page, and the whole message that a person gets; {bytes} stands for the size of the page.
 var refusals = map[string]struct {
 	contentType, page string
 	reason            fact.Reason
@@ -34,21 +35,21 @@ var refusals = map[string]struct {
 }{
 	// HTP-07: a login page, and other answers that are not metrics.
 	"HTML": {"text/html; charset=utf-8", "<!DOCTYPE html><title>s3cret</title>\n", fact.ReasonNotMetrics,
-		`the page is "text/html" of 37 bytes, not text/plain or application/openmetrics-text: point the target's url at the engine's /metrics`},
+		`the page is "text/html" of {bytes} bytes, not text/plain or application/openmetrics-text: point the target's url at the engine's /metrics`},
 	"HTML that calls itself text": {textPlain, " \n<html></html>\n", fact.ReasonNotMetrics,
-		`the page is HTML or XML (16 bytes, content type "text/plain; version=0.0.4; charset=utf-8"), perhaps a login page: point the target's url at the engine's /metrics`},
+		`the page is HTML or XML ({bytes} bytes, content type "text/plain; version=0.0.4; charset=utf-8"), perhaps a login page: point the target's url at the engine's /metrics`},
 	"JSON": {"application/json", `{"detail":"Not Found"}`, fact.ReasonNotMetrics,
-		`the page is JSON (22 bytes, content type "application/json"): point the target's url at the engine's /metrics`},
+		`the page is JSON ({bytes} bytes, content type "application/json"): point the target's url at the engine's /metrics`},
 	"a bare word without a type": {"", "ok\n", fact.ReasonNotMetrics, `line 1: ok: the value is not a number`},
 	"a wrong content type": {"application/vnd.google.protobuf", "vllm:num_requests_running{" + only + "} 1\n", fact.ReasonNotMetrics,
-		`the page is "application/vnd.google.protobuf" of 50 bytes, not text/plain or application/openmetrics-text: point the target's url at the engine's /metrics`},
+		`the page is "application/vnd.google.protobuf" of {bytes} bytes, not text/plain or application/openmetrics-text: point the target's url at the engine's /metrics`},
 	"nothing": {textPlain, " \r\n\t\n", fact.ReasonNotMetrics,
-		`the page is empty (5 bytes, content type "text/plain; version=0.0.4; charset=utf-8")`},
+		`the page is empty ({bytes} bytes, content type "text/plain; version=0.0.4; charset=utf-8")`},
 
 	"a page cut inside a line": {textPlain, "vllm:num_requests_running{" + only + "} 1\nvllm:num_requests_wai", fact.ReasonTruncated,
-		`line 2: the last line has no line feed: the page of 71 bytes was cut`},
+		`line 2: the last line has no line feed: the page of {bytes} bytes was cut`},
 	"an OpenMetrics page without its end": {openMetricsType, "vllm:num_requests_running{" + only + "} 1\n", fact.ReasonTruncated,
-		`line 1: the page of 50 bytes does not end in # EOF, as OpenMetrics must`},
+		`line 1: the page of {bytes} bytes does not end in # EOF, as OpenMetrics must`},
 	"an OpenMetrics page that goes on after its end": {openMetricsType, "# EOF\nvllm:num_requests_running{" + only + "} 1\n", fact.ReasonParse,
 		`line 2: the page goes on after # EOF`},
 
@@ -119,7 +120,7 @@ var refusals = map[string]struct {
 	"a needed label twice": {textPlain, "vllm:num_requests_running{engine=\"0\",engine=\"1\"} 1\n", fact.ReasonParse,
 		`line 1: vllm:num_requests_running{engine="0",engine="1"}: label engine is there twice`},
 	"a model name of two kilobytes": {textPlain, "vllm:num_requests_running{engine=\"0\",model_name=\"" + strings.Repeat("m", 2048) + "\"} 1\n", fact.ReasonTooLarge,
-		`line 1: vllm:num_requests_running{engine="0",model_name="` + strings.Repeat("m", 68) + `...: label "model_name" has a value of 2048 bytes, more than 1024`},
+		`line 1: ` + ("vllm:num_requests_running{engine=\"0\",model_name=\"" + strings.Repeat("m", 2048))[:maxExcerpt] + `...: label "model_name" has a value of 2048 bytes, more than 1024`},
 
 	"series without ranks": {textPlain, "vllm:num_requests_running{model_name=\"m\"} 1\n", fact.ReasonDialect,
 		`vllm: families whose series have no engine label: the V0 engine, vLLM before 0.8.3 or a simulator; this reader knows vllm-rust (vLLM's Rust front end), vllm-v1 (vLLM >= 0.8.3 with the V1 engine)`},
@@ -160,8 +161,9 @@ func TestRefusals(t *testing.T) {
 			if s != nil {
 				t.Errorf("a refused page must not leave a sample: %+v", s)
 			}
-			if ReasonOf(err) != c.reason || err.Error() != c.message {
-				t.Errorf("got  %s: %s\nwant %s: %s", ReasonOf(err), err, c.reason, c.message)
+			want := strings.ReplaceAll(c.message, "{bytes}", strconv.Itoa(len(c.page)))
+			if ReasonOf(err) != c.reason || err.Error() != want {
+				t.Errorf("got  %s: %s\nwant %s: %s", ReasonOf(err), err, c.reason, want)
 			}
 			if strings.ContainsAny(err.Error(), "\n\r") {
 				t.Errorf("more than one line: %q", err)
