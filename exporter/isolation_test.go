@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,23 +47,30 @@ func answers(ctx context.Context) fact.Poll {
 	return p
 }
 
-// seriesOf reads the series of one engine, its ranks included, with their values: without the label engine.
-func (w *world) seriesOf(t *testing.T, id string) map[string]float64 {
+// engines reads a page: the values of each engine's series, ranks included, by name and remaining labels.
+func (w *world) engines(t *testing.T) map[string]map[string]float64 {
 	t.Helper()
 	status, body := w.ask("/metrics")
 	if status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, body)
 	}
-	out := map[string]float64{}
-	mark := `engine="` + id + `"`
+	out := map[string]map[string]float64{}
 	for line := range strings.Lines(body) {
-		if name, value, found := cutLast(strings.TrimSpace(line), " "); found && strings.Contains(name, mark) {
-			var v float64
-			if _, err := fmt.Sscan(value, &v); err != nil {
-				t.Fatal(err)
-			}
-			out[strings.Replace(strings.Replace(name, mark+",", "", 1), "{"+mark+"}", "", 1)] = v
+		name, value, found := cutLast(strings.TrimSpace(line), " ")
+		_, id, own := strings.Cut(name, `engine="`)
+		if !found || !own || strings.HasPrefix(line, "#") {
+			continue
 		}
+		id, _, _ = strings.Cut(id, `"`)
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[id] == nil {
+			out[id] = map[string]float64{}
+		}
+		mark := `engine="` + id + `"`
+		out[id][strings.Replace(strings.Replace(name, mark+",", "", 1), "{"+mark+"}", "", 1)] = v
 	}
 	return out
 }
@@ -112,9 +120,10 @@ func TestOneTargetCostsItself(t *testing.T) {
 					}, folded)
 					for round := range 9 {
 						w.until(time.Duration(round)*10*time.Second + 9*time.Second)
-						freshNine(t, w, ids, time.Duration(round)*10*time.Second)
+						page := w.engines(t)
+						freshNine(t, page, w.begun.Add(time.Duration(round)*10*time.Second))
 						if round >= good {
-							onlyFailed(t, w.seriesOf(t, "bad"), c.reason, round+1-good)
+							onlyFailed(t, page["bad"], c.reason, round+1-good)
 						}
 					}
 					if v := w.view(); v.rounds != 9 || v.missed != 0 {
@@ -130,15 +139,17 @@ func TestOneTargetCostsItself(t *testing.T) {
 	}
 }
 
-// freshNine holds the nine to their pages of this round, which began so long after the start.
-func freshNine(t *testing.T, w *world, ids []string, began time.Duration) {
+// freshNine holds the nine to their pages of the round that began at a time.
+func freshNine(t *testing.T, page map[string]map[string]float64, began time.Time) {
 	t.Helper()
-	want := unix(w.begun.Add(began + 50*time.Millisecond))
-	for _, id := range ids {
+	want := unix(began.Add(50 * time.Millisecond))
+	if len(page) != 10 {
+		t.Fatalf("%d engines on the page, want 10", len(page))
+	}
+	for id, got := range page {
 		if id == "bad" {
 			continue
 		}
-		got := w.seriesOf(t, id)
 		if at := got["goodput_engine_last_poll_timestamp_seconds"]; got["goodput_engine_up"] != 1 || at-want > 1e-3 || want-at > 1e-3 {
 			t.Fatalf("%s: up %v, last page at %f, want %f", id, got["goodput_engine_up"], at, want)
 		}
@@ -193,7 +204,7 @@ func TestATargetThatGoesLeavesThePage(t *testing.T) {
 				s.set(s.list[0])
 				for round := range 9 {
 					w.until(began + time.Duration(round)*10*time.Second + time.Second)
-					got := w.seriesOf(t, "goes")
+					got := w.engines(t)["goes"]
 					for name := range got {
 						if base := name[:strings.IndexAny(name+"{", "{")]; !strings.HasSuffix(base, "_total") {
 							t.Errorf("round %d: %s says something of a target that is gone", round, name)
@@ -204,7 +215,7 @@ func TestATargetThatGoesLeavesThePage(t *testing.T) {
 						t.Errorf("round %d: %v", round, got)
 					}
 				}
-				if w.seriesOf(t, "stays")["goodput_engine_up"] != 1 {
+				if w.engines(t)["stays"]["goodput_engine_up"] != 1 {
 					t.Error("the other target is not up")
 				}
 				if err := w.end(); err != nil {
