@@ -45,7 +45,7 @@ var allowed = map[string]row{
 	"collectors/recording": {ours: []string{"exporter/fact"}},
 
 	"cmd/goodput-exporter": {ours: []string{"*"}, outside: []string{
-		"github.com/alecthomas/kingpin", "github.com/prometheus/client_golang", "github.com/prometheus/common",
+		"github.com/alecthomas/kingpin", "github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/prometheus/common",
 		"github.com/prometheus/exporter-toolkit",
 	}},
 	"internal/lawtest": {},
