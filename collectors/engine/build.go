@@ -111,7 +111,7 @@ func (d *Decoder) buildRank(r *fact.Rank, k *rank, chosen *[numFields]int) *Erro
 		}
 		h, err := d.histogram(&k.cells[slot])
 		if err != nil {
-			return err.on(k.cells[slot].line, fmt.Sprintf("%s{%s=%q,model_name=%q}", names.slots[slot].name, rankLabel, k.key.name, k.key.model))
+			return err.on(k.cells[slot].line, fmt.Sprintf("%s{%s=%s,model_name=%s}", names.slots[slot].name, rankLabel, excerpt([]byte(k.key.name)), excerpt([]byte(k.key.model))))
 		}
 		r.Histograms[f] = h
 	}

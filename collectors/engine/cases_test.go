@@ -143,10 +143,11 @@ vllm:prompt_tokens_total{engine="0",model_name="m"} 5 1700000000.25 # {trace_id=
 vllm:generation_tokens_total{engine="0",model_name="m"} 6 # {} 1
 # EOF
 `, want{dialect: "vllm-rust", prompts: 5}},
-	"names in quotes, which engines do not write, are passed over": {textPlain, `{"dotted.name",a="b"} 1
+	"names in quotes are read like others": {textPlain, `{"dotted.name",a="b"} 1
 {"dotted.name","a.b"="c"} 1
-vllm:num_requests_running{engine="0",model_name="m"} 4
-`, want{dialect: "vllm-v1", running: 4}},
+{"vllm:num_requests_running",engine="0",model_name="m"} 4
+{"engine"="1","vllm:num_requests_running",model_name="m"} 2
+`, want{dialect: "vllm-v1", running: 6}},
 }
 
 func TestCases(t *testing.T) {

@@ -159,7 +159,7 @@ func (d *Decoder) comment(text []byte) {
 // announce takes in a TYPE line.
 func (d *Decoder) announce(name []byte, f family, known bool, typ []byte) {
 	if !knownType(d.format, typ) {
-		d.warn(warnType, "%s has type %s, which the format does not have", name, excerpt(typ))
+		d.warn(warnType, "%s has type %s, which the format does not have", excerpt(name), excerpt(typ))
 	}
 	if !known {
 		return

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
@@ -60,14 +59,12 @@ func (e *Error) on(line int, series string) *Error {
 // maxExcerpt is how much of a page's text an error repeats.
 const maxExcerpt = 120
 
-// excerpt quotes the beginning of page text for an error message: one line, valid UTF-8, bounded.
+// excerpt quotes the beginning of page text for an error message: one line, printable, bounded. What is not UTF-8, a
+// letter that was cut in two included, becomes an escape.
 func excerpt(text []byte) string {
 	cut := ""
 	if len(text) > maxExcerpt {
 		text, cut = text[:maxExcerpt], "..."
-		for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
-			text = text[:len(text)-1]
-		}
 	}
 	return strconv.Quote(string(text)) + cut
 }

@@ -110,6 +110,11 @@ var refusals = map[string]struct {
 	"an exemplar of another form": {openMetricsType, "foo_total 1 # {a=\"b\" 1\n# EOF\n", fact.ReasonParse,
 		`line 1: foo_total: malformed labels: want {name="value",...}`},
 	"labels that do not end": {textPlain, "foo{a=\"b} 1\n", fact.ReasonParse, `line 1: foo{a="b}: malformed labels: want {name="value",...}`},
+	"a needed name twice": {textPlain, `vllm:num_requests_running{"vllm:num_requests_waiting",engine="0"} 1` + "\n", fact.ReasonParse,
+		`line 1: vllm:num_requests_running{"vllm:num_requests_waiting",engine="0"}: malformed labels: want {name="value",...}`},
+	"a series without a name": {textPlain, `{engine="0"} 1` + "\n", fact.ReasonParse, `line 1: {engine="0"}: not a metric name`},
+	"a name of a megabyte that the format does not have": {textPlain, strings.Repeat("x", 1<<20) + "-1\n", fact.ReasonParse,
+		`line 1: not a metric name: "` + strings.Repeat("x", maxExcerpt) + `"...`},
 	"labels without a comma": {textPlain, "foo{a=\"b\" c=\"d\"} 1\n", fact.ReasonParse, `line 1: foo{a="b" c="d"}: malformed labels: want {name="value",...}`},
 	"a name that is none":    {textPlain, "foo\n9foo 1\n", fact.ReasonParse, `line 1: foo: the value is not a number`},
 	"a name with a dash":     {textPlain, "foo-1 2\n", fact.ReasonParse, `line 1: not a metric name: "foo-1 2"`},
@@ -188,14 +193,14 @@ func TestSamplesOfOtherEmitters(t *testing.T) {
 func TestMediaTypes(t *testing.T) {
 	classicPage := "vllm:num_requests_running{" + only + "} 1\n"
 	for contentType, page := range map[string]string{
-		"":                                        classicPage,
-		"  ":                                      classicPage,
-		"text/plain":                              classicPage,
-		"text/plain; charset=UTF-8":               classicPage,
-		"Text/Plain; version=1.0.0":               classicPage,
-		"text/plain; version=9; charset":          classicPage,
-		"application/json":                        classicPage,
-		"application/openmetrics-text":            classicPage + "# EOF",
+		"":                               classicPage,
+		"  ":                             classicPage,
+		"text/plain":                     classicPage,
+		"text/plain; charset=UTF-8":      classicPage,
+		"Text/Plain; version=1.0.0":      classicPage,
+		"text/plain; version=9; charset": classicPage,
+		"application/json":               classicPage,
+		"application/openmetrics-text":   classicPage + "# EOF",
 		"application/openmetrics-text;version=2;": classicPage + "# EOF\n",
 	} {
 		if s, err := Decode([]byte(page), contentType); err != nil || s.Ranks[0].Running.V != 1 {
@@ -264,5 +269,13 @@ func TestNoCutPageIsRead(t *testing.T) {
 		if _, err := d.Decode(body[:cut], contentType); err == nil {
 			t.Fatalf("a page cut after %d of %d bytes was read", cut, len(body))
 		}
+	}
+}
+
+// A page decides how long its names are, and not how long our messages get.
+func TestWarningsAreBounded(t *testing.T) {
+	s := decoded(t, []byte("# TYPE "+strings.Repeat("x", 1<<20)+" "+strings.Repeat("y", 1<<20)+"\nvllm:num_requests_running{"+only+"} 1\n"), textPlain)
+	if len(s.Warnings) != 1 || len(s.Warnings[0]) > 3*maxExcerpt {
+		t.Errorf("%d warnings, %.1000q", len(s.Warnings), s.Warnings)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"strings"
+	"unicode"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
@@ -22,18 +23,25 @@ func (d *Decoder) sample(c cursor) *Error {
 		}
 		c.blanks()
 	}
+	quoted := name == nil
+	if quoted {
+		// The UTF-8 syntax has the name among the labels, so they are read twice: {"vllm:x",engine="0"} 1.
+		ahead := cursor{c.rest[1:]}
+		if name, err = ahead.skipLabels(); err == nil && len(name) == 0 {
+			err = errName
+		}
+		if err != nil {
+			return refuse(fact.ReasonParse, "%v", err).on(d.line, seriesText(whole))
+		}
+	}
 	r := d.meaning(name)
+	d.labels = labels{}
 	if c.take('{') {
 		if r.part == partNone || r.part == partPython {
-			name, err = c.skipUnneeded(name)
-		} else if refused := d.readLabels(&c); refused != nil {
+			_, err = c.skipLabels()
+		} else if refused := d.readLabels(&c, quoted); refused != nil {
 			return refused.on(d.line, seriesText(whole))
 		}
-	} else {
-		d.labels = labels{}
-	}
-	if err == nil && name == nil {
-		err = errName
 	}
 	var v float64
 	if err == nil {
@@ -49,16 +57,6 @@ func (d *Decoder) sample(c cursor) *Error {
 		return refused.on(d.line, seriesText(whole))
 	}
 	return nil
-}
-
-// skipUnneeded passes over the labels of a series that is not needed and completes its name, which in the UTF-8 syntax
-// stands among them. No engine writes a needed name that way: all of them are plain.
-func (c *cursor) skipUnneeded(name []byte) ([]byte, error) {
-	quoted, err := c.skipLabels()
-	if name == nil {
-		name = quoted
-	}
-	return name, err
 }
 
 // meaning looks a name up; the lines of a histogram repeat the name of the line before.
@@ -78,21 +76,24 @@ func (d *Decoder) meaning(name []byte) ref {
 	return r
 }
 
-// readLabels reads the labels of a needed series.
-func (d *Decoder) readLabels(c *cursor) *Error {
-	d.labels = labels{}
+// readLabels reads the labels of a needed series into d.labels, and passes over its name where that is among them.
+func (d *Decoder) readLabels(c *cursor, named bool) *Error {
 	d.scratch = d.scratch[:0]
 	seen := 0
 	for first := true; ; first = false {
 		l, ok, err := c.next(first)
-		if err == nil && ok && l.name == nil {
-			err = errLabels
-		}
 		if err != nil {
 			return refuse(fact.ReasonParse, "%v", err)
 		}
 		if !ok {
 			return nil
+		}
+		if l.name == nil {
+			if !named {
+				return refuse(fact.ReasonParse, "%v", errLabels)
+			}
+			named = false // a second one is an error
+			continue
 		}
 		if len(l.raw) > maxLabelValue {
 			return refuse(fact.ReasonTooLarge, "label %s has a value of %d bytes, more than %d", excerpt(l.name), len(l.raw), maxLabelValue)
@@ -120,7 +121,7 @@ func (d *Decoder) readLabels(c *cursor) *Error {
 }
 
 // seriesText is the series of a sample line for a message: without its value where the end of its labels is clear,
-// cut to a line's length, free of control characters.
+// cut to a line's length, free of what is not printable.
 func seriesText(line []byte) string {
 	if i := bytes.LastIndexByte(line[:min(len(line), 4*maxExcerpt)], '}'); i >= 0 {
 		line = line[:i+1]
@@ -132,7 +133,7 @@ func seriesText(line []byte) string {
 		line, cut = line[:maxExcerpt], "..."
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if !unicode.IsPrint(r) {
 			return '\uFFFD'
 		}
 		return r
