@@ -297,6 +297,22 @@ func TestProcesses(t *testing.T) {
 			s.page(at, says{born: 50, first: 1, finished: 1, http2xx: 7})
 		}
 		equal(t, "resets", s.engine().Resets, 1)
+		equal(t, "sequences: no history is counted anew", total(s.engine().Ranks[0].Sequences), 2)
+	})
+	t.Run("an address that leads to two old processes in turn counts nothing twice", func(t *testing.T) {
+		s := tell(t, 90)
+		for i := range 10 {
+			n := uint64(1000 + i)
+			s.page(100+2*float64(i), says{born: 50 + 10*float64(i%2), first: n, finished: n, http2xx: n})
+		}
+		if n := total(s.engine().Ranks[0].Sequences); n > 10 {
+			t.Errorf("%d sequences", n)
+		}
+	})
+	t.Run("one failed poll hides no gauge; a page too old to be true now does", func(t *testing.T) {
+		s := tell(t, 90).page(100, says{born: 50}).miss(102, fact.ReasonTimeout)
+		equal(t, "fresh after one", s.engine().Ranks[0].Fresh, true)
+		equal(t, "fresh after ten seconds", s.miss(111, fact.ReasonTimeout).engine().Ranks[0].Fresh, false)
 	})
 	t.Run("refused connections for ten seconds make what was in flight lost", func(t *testing.T) {
 		s := tell(t, 90).page(100, says{born: 50}).page(102, says{born: 50, first: 4, finished: 1, http2xx: 1, running: 3})

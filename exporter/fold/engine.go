@@ -90,7 +90,10 @@ func (s *State) poll(e *engine, p fact.Poll) {
 			s.overdue(e, p.Sent)
 			return
 		}
-		s.restart(e, now)
+		// Which of its counts are new is not known, so the page is a new zero point.
+		s.closeWindow(e, true)
+		e.resets++
+		s.begin(e, now, baseline)
 	}
 	e.fellRun = 0
 }
@@ -136,15 +139,20 @@ func (s *State) firstSight(e *engine, now *page) {
 	s.begin(e, now, how)
 }
 
-// restart takes the first page of a new process of a known engine: all its counters began at 0 after the last page of
-// the old one.
+// restart takes the first page of another process of a known engine. If that was born after the last page of the old
+// one, or does not say when, all its counters began at 0 in between; else the address leads to several processes (a
+// load balancer), and what this one counted before is not ours.
 func (s *State) restart(e *engine, now *page) {
 	if torn(nil, now.sample) && s.skipTorn(e, now) {
 		return
 	}
+	how := sinceBirth
+	if b := birth(now.sample); b > 0 && b < e.last.sent-1 {
+		how = baseline
+	}
 	s.bury(e)
 	e.resets++
-	s.begin(e, now, sinceBirth)
+	s.begin(e, now, how)
 }
 
 // next takes a further page of the same process.

@@ -54,7 +54,7 @@ func (s *State) publishEngine(e *engine, at float64) Engine {
 			Requests: o.requests, Lower: o.lower, Upper: o.upper, Violations: slices.Clone(o.violations),
 		})
 	}
-	fresh := e.up && !e.gone && !e.dead && at-e.last.received <= s.opts.Stale
+	fresh := !e.gone && !e.dead && at-e.last.received <= s.opts.Stale
 	for i, r := range e.ranks {
 		out.Ranks = append(out.Ranks, s.publishRank(r, sample, i, fresh))
 	}
