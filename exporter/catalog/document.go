@@ -25,6 +25,7 @@ the exact ones for a lower end of the whole, likewise the upper ends. Lower and 
 **Windows.** The exporter polls on its own clock and judges whole windows of about a minute, because an engine reports a first token and the end of the
 same sequence at different times. Counters of the ledger and of the objectives move when such a judgement window is committed, all others after
 each poll. Counters start at 0 when the exporter first sees an engine; they carry that moment as their created timestamp, and survive restarts of the engine.
+The timestamp is in protobuf and, as ` + "`_created`" + ` lines, in OpenMetrics; a Prometheus without its feature ` + "`created-timestamp-zero-ingestion`" + ` stores those lines as series.
 
 **Absent.** What is not known is not there: never 0, never NaN, never the last value of something that is gone. Gauges of an engine vanish once its page is
 too old to be true now; an objective or a ledger that cannot be judged says why in ` + "`" + SLOUnanswerable + "`" + ` or ` + "`" + LedgerUnanswerable + "`" + `.
