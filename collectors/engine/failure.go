@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
@@ -22,6 +24,42 @@ func publicURL(raw string) string {
 		return "(invalid url)"
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// withheld is the text of a refusal, or a note in its place when the page repeats a secret of the target's URL just where
+// the text quotes the page. The texts of fetch quote nothing.
+func withheld(raw, text string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return text
+	}
+	for _, s := range secrets(u) {
+		if len(s) >= minSecret && strings.Contains(text, s) {
+			return "the page was refused at a place that repeats a secret of the target's url, so that the details are withheld"
+		}
+	}
+	return text
+}
+
+// minSecret is the shortest text that is looked for: one or two characters stand in every message, and guard nothing.
+const minSecret = 3
+
+// secrets of a URL: the password, or a token in the user's place, as given and as the Authorization header has them, and
+// the values of the query.
+func secrets(u *url.URL) []string {
+	var all []string
+	if u.User != nil {
+		user := u.User.Username()
+		password, ok := u.User.Password()
+		all = append(all, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+		if !ok {
+			all = append(all, user)
+		}
+	}
+	for _, values := range u.Query() {
+		all = append(all, values...)
+	}
+	return all
 }
 
 // statusError judges the status line; its text is ours, since the server chooses its own.
@@ -100,7 +138,7 @@ func cause(err error) string {
 	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return e.Error()
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return "the server does not speak TLS: the target's url should begin with http://"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {

@@ -101,7 +101,7 @@ func (f *Fetcher) Poll(ctx context.Context, target fact.Target) fact.Poll {
 		f.buffers.Put(buffer)
 	}
 	if err != nil {
-		poll.Sample, poll.Reason, poll.Detail = nil, ReasonOf(err), publicURL(target.URL)+": "+err.Error()
+		poll.Sample, poll.Reason, poll.Detail = nil, ReasonOf(err), publicURL(target.URL)+": "+withheld(target.URL, err.Error())
 	}
 	return poll
 }
@@ -188,7 +188,7 @@ func (a *attempt) read(resp *http.Response) error {
 		return a.tooLarge(fmt.Sprintf("%d bytes", resp.ContentLength))
 	}
 	var body io.Reader = resp.Body
-	switch resp.Header.Get("Content-Encoding") {
+	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
 	case "", "identity":
 		a.body = slices.Grow(a.body, int(max(0, resp.ContentLength))+1) // one more, to see the end
 	case "gzip":

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -137,7 +139,8 @@ func disagreement(s *fact.EngineSample, all []flat) string {
 			complaints = append(complaints, fmt.Sprintf("%d finish reasons, expfmt says %d", len(r.Finished), len(finished)))
 		}
 		for _, x := range finished {
-			check("finished "+x.labels["finished_reason"], float64(r.FinishedWith(x.labels["finished_reason"])), x.value)
+			reason := cmp.Or(x.labels["finished_reason"], x.labels["finish_reason"], x.labels["reason"])
+			check("finished "+reason, float64(r.FinishedWith(reason)), x.value)
 		}
 		for family, name := range map[fact.Family]string{
 			fact.TTFT: "time_to_first_token_seconds", fact.TPOT: "request_time_per_output_token_seconds",
@@ -154,16 +157,31 @@ func disagreement(s *fact.EngineSample, all []flat) string {
 			check(name+" sum", h.Sum, find("vllm:" + name + "_sum")[0].value)
 			check(name+" count", float64(h.Count()), find("vllm:" + name + "_count")[0].value)
 			check(name+" buckets", float64(len(h.Counts)), float64(len(buckets)))
-			cumulative := map[string]float64{}
+			cumulative := map[float64]float64{}
 			below := uint64(0)
 			for j, c := range h.Counts {
 				below += c
-				cumulative[fmt.Sprint(h.Upper(j))] = float64(below)
+				cumulative[h.Upper(j)] = float64(below)
 			}
 			for _, b := range buckets {
-				check(name+" le="+b.labels["le"], cumulative[b.labels["le"]], b.value)
+				le, err := strconv.ParseFloat(b.labels["le"], 64)
+				if err != nil {
+					complaints = append(complaints, fmt.Sprintf("%s has a bound %q", name, b.labels["le"]))
+				}
+				check(name+" le="+b.labels["le"], cumulative[le], b.value)
 			}
 		}
+	}
+	var http float64
+	for _, x := range named["http_requests_total"] {
+		http += x.value
+	}
+	for _, c := range s.HTTP {
+		http -= float64(c.Count)
+	}
+	check("http requests beyond ours", 0, http)
+	if start := named["process_start_time_seconds"]; s.ProcessStart > 0 {
+		check("process start", s.ProcessStart, start[0].value)
 	}
 	return strings.Join(complaints, "; ")
 }
