@@ -8,13 +8,15 @@ import (
 
 // The grammar errors that a line can have.
 var (
-	errName      = errors.New("not a metric name")
-	errLabels    = errors.New("malformed labels: want {name=\"value\",...}")
-	errEscape    = errors.New(`a label value has an escape other than \\, \" and \n`)
-	errUTF8      = errors.New("a label value is not UTF-8")
-	errValue     = errors.New("the value is not a number")
-	errTimestamp = errors.New("the timestamp is not a number")
-	errTrailing  = errors.New("text after the value and the timestamp")
+	errName     = errors.New("not a metric name")
+	errLabels   = errors.New("malformed labels: want {name=\"value\",...}")
+	errEscape   = errors.New(`a label value has an escape other than \\, \" and \n`)
+	errUTF8     = errors.New("a label value is not UTF-8")
+	errValue    = errors.New("the value is not a number")
+	errMillis   = errors.New("the timestamp is not a number of milliseconds")
+	errSeconds  = errors.New("the timestamp is not a number of seconds")
+	errExemplar = errors.New("the exemplar's value is not a number")
+	errTrailing = errors.New("text after the value and the timestamp")
 )
 
 // cursor reads one line from left to right. It copies nothing; what it returns points into the page.
@@ -175,9 +177,6 @@ func (c *cursor) value(f format) (float64, error) {
 	if err != nil {
 		return 0, errValue
 	}
-	if len(c.rest) == 0 {
-		return v, nil
-	}
 	c.blanks()
 	if len(c.rest) == 0 {
 		return v, nil
@@ -201,12 +200,12 @@ func (c *cursor) timestamp(f format) error {
 	t := c.token()
 	if f == classic {
 		if !isInteger(t) {
-			return errTimestamp
+			return errMillis
 		}
 		return nil
 	}
 	if _, err := number(t); err != nil {
-		return errTimestamp
+		return errSeconds
 	}
 	return nil
 }
@@ -222,12 +221,12 @@ func (c *cursor) exemplar() error {
 	}
 	c.blanks()
 	if _, err := number(c.token()); err != nil {
-		return errValue
+		return errExemplar
 	}
 	c.blanks()
 	if len(c.rest) > 0 {
-		if _, err := number(c.token()); err != nil {
-			return errTimestamp
+		if err := c.timestamp(openMetrics); err != nil {
+			return err
 		}
 		c.blanks()
 	}

@@ -69,7 +69,7 @@ type cell struct {
 	sum     float64
 	count   float64
 	has     parts
-	noPID   bool     // a sample without pid label was seen
+	noPID   bool     // a sample without pid label was seen; a count has no other
 	pids    []string // the pids that were seen
 }
 
