@@ -24,7 +24,7 @@ type windowLine struct {
 	// HTTP requests, exact; where only an interval is known, its two ends stand under _lower and _upper.
 	Arrived        *uint64 `json:"arrived,omitempty"`
 	Finished       *uint64 `json:"finished,omitempty"`
-	Sequences      uint64  `json:"sequences"` // finished, whatever their reason
+	Sequences      *uint64 `json:"sequences,omitempty"` // finished, whatever their reason
 	Cancelled      *uint64 `json:"cancelled,omitempty"`
 	CancelledLower *uint64 `json:"cancelled_lower,omitempty"`
 	CancelledUpper *uint64 `json:"cancelled_upper,omitempty"`
@@ -85,12 +85,15 @@ func (s *windowSink) Close() error { return nil }
 func newWindowLine(w *fold.Window) windowLine {
 	line := windowLine{
 		Engine: w.Engine, Model: w.Model, SLO: w.SLO, Start: w.Start, End: w.End, Partial: w.Partial,
-		Arrived: exact(w.Arrived), Finished: exact(w.Finished), Sequences: w.Sequences, Cancelled: exact(w.Cancelled),
+		Arrived: exact(w.Arrived), Finished: exact(w.Finished), Cancelled: exact(w.Cancelled),
 		Rejected: exact(w.Rejected), Failed: exact(w.Failed), Lost: exact(w.Lost), Unexplained: exact(w.Unexplained),
 		Evidence: w.Evidence, Method: string(w.Method), Note: w.Note, Reason: w.Reason,
 	}
 	line.CancelledLower, line.CancelledUpper = interval(w.Cancelled)
 	line.FailedLower, line.FailedUpper = interval(w.Failed)
+	if w.SequencesOK {
+		line.Sequences = &w.Sequences
+	}
 	if w.RequestsOK {
 		line.Requests = &w.Requests
 	}

@@ -516,3 +516,53 @@ func TestMRG01RanksAddUpOnlyAsCounts(t *testing.T) {
 	equal(t, "finished at the endpoint", s.windows[0].Finished.Lower, 10)
 	equal(t, "sequences judged at the endpoint", s.windows[0].Sequences, 10)
 }
+
+// lacking is a page with something taken away.
+func lacking(p says, take func(*fact.EngineSample)) *fact.EngineSample {
+	s := p.page()
+	take(s)
+	return s
+}
+
+func TestPagesThatLackAFamily(t *testing.T) {
+	at := func(n uint64) says { return says{born: 50, first: n, finished: n, http2xx: n} }
+	noHTTP := func(s *fact.EngineSample) { s.HTTP, s.HTTPKnown = nil, false }
+	story := func(t *testing.T, take func(*fact.EngineSample), from, to int) *story {
+		s := tell(t, 90, objective_("x", 0.25, 0.025))
+		for i := range 150 {
+			page := at(uint64(i)).page()
+			if i >= from && i < to {
+				page = lacking(at(uint64(i)), take)
+			}
+			s.round(100+float64(i), fact.Poll{Target: "a", Sent: 100 + float64(i), Received: 100 + float64(i), Sample: page})
+		}
+		return s.end()
+	}
+	t.Run("responses that were off the page for a while are made up for when they are back", func(t *testing.T) {
+		s := story(t, noHTTP, 40, 70)
+		equal(t, "first window", s.windows[0].Arrived.Known, false)
+		equal(t, "second window", s.windows[1].Arrived, Span{120, 120, true})
+		equal(t, "in all", s.engine().Ledger.Arrived, Span{149, 149, true})
+	})
+	t.Run("responses that never come leave the ledger absent, not zero", func(t *testing.T) {
+		s := story(t, noHTTP, 0, 150)
+		equal(t, "arrived", s.engine().Ledger.Arrived.Known, false)
+		equal(t, "finished", s.engine().Ledger.Finished.Known, false)
+		equal(t, "unexplained", s.engine().Ledger.Unexplained, Span{0, 0, true})
+	})
+	t.Run("without TTFT nothing is unexplained, and there is no interval", func(t *testing.T) {
+		s := story(t, func(s *fact.EngineSample) { s.Ranks[0].Histograms[fact.TTFT] = hist.Histogram{} }, 0, 150)
+		equal(t, "unexplained", s.engine().Ledger.Unexplained, Span{0, 0, true})
+		equal(t, "evidence", s.windows[0].Evidence, "")
+	})
+	t.Run("without finish reasons what succeeded is unknown", func(t *testing.T) {
+		s := story(t, func(s *fact.EngineSample) { s.Ranks[0].Finished = nil }, 0, 150)
+		equal(t, "evidence", s.windows[0].Evidence, "")
+		equal(t, "sequences known", s.windows[0].SequencesOK, false)
+		equal(t, "denominator known", s.windows[0].RequestsOK, false)
+	})
+	t.Run("without gauges arrivals are unknown", func(t *testing.T) {
+		s := story(t, func(s *fact.EngineSample) { s.Ranks[0].Running = fact.Number{} }, 0, 150)
+		equal(t, "arrived", s.engine().Ledger.Arrived.Known, false)
+	})
+}

@@ -21,11 +21,21 @@ func (l *ledger) commit(last bool) Ledger {
 		w.Lost = exactly(int64(l.inFlight))
 	}
 	w.Unexplained = exactly(l.nextUnexplained())
+	l.sum.Absent, l.shortfalls = w.Absent, l.shortfalls[:0]
+	addSpans([][2]*Span{{&l.sum.Lost, &w.Lost}, {&l.sum.Unexplained, &w.Unexplained}}, l.sum.Committed)
+	l.sum.Committed = true
+	if l.broken == "" && l.lacking != "" && !last && !l.died {
+		return w // what the page lacks may come back, and then tells of this window too
+	}
 	if w.Absent == "" {
 		l.commitOutcomes(&w, d, last)
 	}
-	l.sum.add(w)
-	l.window, l.newest, l.shortfalls = totals{}, 0, l.shortfalls[:0]
+	addSpans([][2]*Span{
+		{&l.sum.Arrived, &w.Arrived}, {&l.sum.Finished, &w.Finished}, {&l.sum.Failed, &w.Failed}, {&l.sum.Cancelled, &w.Cancelled},
+		{&l.sum.RejectedAdmission, &w.RejectedAdmission}, {&l.sum.RejectedClient, &w.RejectedClient},
+	}, l.opened)
+	l.opened = true
+	l.window, l.newest = totals{}, 0
 	if l.died {
 		l.inFlight, l.died = 0, false
 	}
@@ -112,20 +122,14 @@ func (s Span) plus(t Span) Span {
 	return Span{Lower: s.Lower + t.Lower, Upper: s.Upper + t.Upper, Known: s.Known && t.Known}
 }
 
-// add adds a window to the committed sum. What was unknown in one window is unknown in the sum from then on: a counter
-// that left a window out would be a lie without a mark.
-func (l *Ledger) add(w Ledger) {
-	fields := func(l *Ledger) [8]*Span {
-		return [...]*Span{&l.Arrived, &l.Finished, &l.Failed, &l.Cancelled, &l.RejectedAdmission, &l.RejectedClient, &l.Lost, &l.Unexplained}
-	}
-	sum, step := fields(l), fields(&w)
-	for i := range sum {
-		if !l.Committed {
-			*sum[i] = *step[i]
+// addSpans adds a window's spans to the committed ones; begun says that there are some. What was unknown in one window for
+// good is unknown in the sum from then on: a counter that left a window out would be a lie without a mark.
+func addSpans(pairs [][2]*Span, begun bool) {
+	for _, p := range pairs {
+		if begun {
+			*p[0] = p[0].plus(*p[1])
 		} else {
-			*sum[i] = sum[i].plus(*step[i])
+			*p[0] = *p[1]
 		}
 	}
-	l.Committed = true
-	l.Absent = w.Absent
 }

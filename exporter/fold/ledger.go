@@ -26,9 +26,10 @@ func (t totals) minus(u totals) totals {
 
 func (t totals) plus(u totals) totals { return t.minus(totals{}.minus(u)) }
 
-func totalsOf(s *fact.EngineSample, handlers []string) totals {
+// totalsOf sums a page over its ranks, and the rows of the response counter over the handlers that are counted.
+func totalsOf(s *fact.EngineSample, rows []fact.HTTPCount, handlers []string) totals {
 	var t totals
-	for _, h := range s.HTTP {
+	for _, h := range rows {
 		if !slices.Contains(handlers, h.Handler) {
 			continue
 		}
@@ -75,7 +76,11 @@ type ledger struct {
 	unexplained                  uint64  // committed, of this process
 	shortfalls                   []int64 // what each page of the window left unexplained
 
-	sum Ledger // committed, over all processes
+	http     []fact.HTTPCount // the rows of the last page that had them
+	httpLate bool             // the zero point had none although requests had finished
+
+	sum    Ledger // committed, over all processes
+	opened bool   // outcomes have been committed to sum
 }
 
 // absent says why there is no accounting; "" when there is.
@@ -88,7 +93,7 @@ func (l *ledger) absent() string {
 
 // newProcess starts over for a process; what was committed stays.
 func (l *ledger) newProcess(s *fact.EngineSample) {
-	*l = ledger{traits: s.Traits, sum: l.sum}
+	*l = ledger{traits: s.Traits, sum: l.sum, opened: l.opened, shortfalls: l.shortfalls[:0]}
 }
 
 // lacks says what a page lacks of what the accounting needs. A family that appears with its first sample (multi-process
@@ -97,6 +102,9 @@ func lacks(s *fact.EngineSample, finished int64) string {
 	for i := range s.Ranks {
 		if !s.Ranks[i].Requests.Known {
 			return "the page has no count of finished requests (request_params_n)"
+		}
+		if !s.Ranks[i].Running.Known || !s.Ranks[i].Waiting.Known {
+			return "the page does not say what is in flight (num_requests_running, num_requests_waiting)"
 		}
 	}
 	if !s.HTTPKnown && finished > 0 {
@@ -109,20 +117,27 @@ func lacks(s *fact.EngineSample, finished int64) string {
 func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
 	l.inFlight = inFlight(s)
 	l.atStart = l.inFlight
-	t := totalsOf(s, o.OnePrompt)
+	l.http, l.httpLate = s.HTTP, !s.HTTPKnown && sequencesOf(s) > 0
+	t := totalsOf(s, l.http, o.OnePrompt)
 	l.oldFlight = max(0, t.firstTokens-(t.sequences-t.aborts))
 	l.oldOpen = max(0, t.http2xx-t.requests)
 }
 
-// step adds what happened between two pages of one process.
+// step adds what happened between two pages of one process. Where a page lacks the responses, those of the last page
+// that had them stand in: what was counted in between comes with the next that has them.
 func (l *ledger) step(before, now *fact.EngineSample, o *Options) {
-	d := totalsOf(now, o.OnePrompt).minus(totalsOf(before, o.OnePrompt))
-	if h := usedHandler(before, now, o.ManyPrompts); h != "" && l.broken == "" {
+	rows := l.http
+	if now.HTTPKnown {
+		rows = now.HTTP
+	}
+	d := totalsOf(now, rows, o.OnePrompt).minus(totalsOf(before, l.http, o.OnePrompt))
+	if h := usedHandler(l.http, rows, o.ManyPrompts); h != "" && l.broken == "" {
 		l.broken = "handler " + h + " was used, whose requests may hold several prompts"
 	}
-	if !before.HTTPKnown && now.HTTPKnown && lacks(before, sequencesOf(before)) != "" && l.broken == "" {
+	if now.HTTPKnown && l.httpLate && l.broken == "" {
 		l.broken = "http_requests_total came late: what it had counted before is unknown"
 	}
+	l.http = rows
 	l.lacking = lacks(now, l.total.requests+d.requests)
 	l.total, l.window = l.total.plus(d), l.window.plus(d)
 	l.newest = d.admission
@@ -138,18 +153,19 @@ func sequencesOf(s *fact.EngineSample) int64 {
 	return n
 }
 
-func usedHandler(before, now *fact.EngineSample, handlers []string) string {
-	count := func(s *fact.EngineSample, h *fact.HTTPCount) uint64 {
-		for i := range s.HTTP {
-			if p := &s.HTTP[i]; p.Handler == h.Handler && p.Method == h.Method && p.Class == h.Class {
+// usedHandler names a handler of the list that answered a request between two pages' rows; "" when none did.
+func usedHandler(before, now []fact.HTTPCount, handlers []string) string {
+	count := func(h *fact.HTTPCount) uint64 {
+		for i := range before {
+			if p := &before[i]; p.Handler == h.Handler && p.Method == h.Method && p.Class == h.Class {
 				return p.Count
 			}
 		}
 		return 0
 	}
-	for i := range now.HTTP {
-		h := &now.HTTP[i]
-		if h.Class == "2xx" && slices.Contains(handlers, h.Handler) && h.Count > count(before, h) {
+	for i := range now {
+		h := &now[i]
+		if h.Class == "2xx" && slices.Contains(handlers, h.Handler) && h.Count > count(h) {
 			return h.Handler
 		}
 	}
@@ -165,9 +181,14 @@ func usedHandler(before, now *fact.EngineSample, handlers []string) string {
 func (l *ledger) short(now *fact.EngineSample) int64 {
 	t := l.total
 	flight := int64(l.inFlight)
-	short := max(0, t.sequences-t.aborts-t.firstTokens-l.oldFlight)
+	short, tokens := int64(0), true
 	for i := range now.Ranks {
-		short = max(short, int64(disagree(&now.Ranks[i])))
+		r := &now.Ranks[i]
+		short = max(short, int64(disagree(r)))
+		tokens = tokens && r.Histograms[fact.TTFT].Known() && len(r.Finished) > 0
+	}
+	if tokens {
+		short = max(short, t.sequences-t.aborts-t.firstTokens-l.oldFlight)
 	}
 	if l.absent() != "" {
 		return short
@@ -177,7 +198,7 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 		return max(short, t.requests-t.http2xx-l.oldOpen, t.http2xx-t.requests-flight)
 	}
 	short = max(short, t.requests-answered)
-	if answered <= t.requests {
+	if answered <= t.requests && tokens {
 		short = max(short, t.firstTokens-t.sequences-flight)
 	}
 	return short

@@ -42,7 +42,7 @@ func identify(before, after *fact.EngineSample) identity {
 	switch {
 	case fell && known:
 		return contradictory
-	case fell, !known && httpFell(before, after):
+	case fell, !known && before.HTTPKnown && after.HTTPKnown && httpFell(before, after):
 		return newProcess
 	}
 	return sameProcess

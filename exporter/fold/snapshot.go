@@ -156,6 +156,7 @@ type Window struct {
 	Arrived, Finished, Failed, Cancelled Span // HTTP requests
 	Rejected, Lost, Unexplained          Span
 	Sequences                            uint64 // finished sequences
+	SequencesOK                          bool   // Sequences is known
 
 	Requests     uint64 // the denominator, sequences
 	RequestsOK   bool   // Requests is known

@@ -78,7 +78,11 @@ func (s *State) judgeWindow(e *engine, o *objective, ranks []*rank, out *Window,
 	lower, upper := uint64(0), uint64(0)
 	o.absent = ""
 	violations := make([]Violation, len(o.Clauses))
+	out.SequencesOK = true
 	for _, r := range ranks {
+		if len(e.lastRank(r).Finished) == 0 {
+			o.absent, out.SequencesOK = "the page has no finish reasons (request_success): what succeeded is unknown", false
+		}
 		denominator += r.countable(o.Policy, e.last.sample.Traits)
 		out.Sequences += total(r.finished)
 		if o.absent == "" {
@@ -93,7 +97,7 @@ func (s *State) judgeWindow(e *engine, o *objective, ranks []*rank, out *Window,
 			violations[i].Upper += most
 		}
 	}
-	out.Requests, out.RequestsOK = denominator, true
+	out.Requests, out.RequestsOK = denominator, out.SequencesOK
 	if o.absent != "" {
 		out.Reason, out.Method, out.Note = o.absent, "", ""
 		return
