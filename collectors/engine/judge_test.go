@@ -92,96 +92,109 @@ func flatten(name string, m *dto.Metric) []flat {
 	return nil
 }
 
-// disagreement compares a sample with expfmt's reading of the same page, number by number; "" when they agree. It
-// knows names and labels, and nothing of how the decoder works.
+// judge compares one sample with expfmt's reading of the same page, number by number. It knows names and labels, and
+// nothing of how the decoder works.
+type judge struct {
+	named      map[string][]flat
+	complaints []string
+}
+
+// disagreement is what a sample and expfmt's reading differ in; "" when they agree.
 func disagreement(s *fact.EngineSample, all []flat) string {
-	var complaints []string
-	check := func(what string, got, want float64) {
-		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
-			complaints = append(complaints, fmt.Sprintf("%s: %v, expfmt says %v", what, got, want))
-		}
-	}
-	named := map[string][]flat{}
+	j := &judge{named: map[string][]flat{}}
 	for _, x := range all {
-		named[x.name] = append(named[x.name], x)
+		j.named[x.name] = append(j.named[x.name], x)
 	}
 	for i := range s.Ranks {
-		r := &s.Ranks[i]
-		find := func(name string) (found []flat) {
-			for _, x := range named[name] {
-				if x.labels["engine"] == r.Name && x.labels["model_name"] == r.Model {
-					found = append(found, x)
-				}
-			}
-			return found
-		}
-		for _, n := range []struct {
-			name string
-			got  fact.Number
-		}{
-			{"vllm:num_requests_running", r.Running}, {"vllm:num_requests_waiting", r.Waiting},
-			{"vllm:kv_cache_usage_perc", r.KVUsage}, {"vllm:prompt_tokens_total", r.PromptTokens},
-			{"vllm:generation_tokens_total", r.OutputTokens}, {"vllm:num_preemptions_total", r.Preemptions},
-			{"vllm:request_params_n_count", r.Requests},
-		} {
-			if found := find(n.name); len(found) > 0 && n.got.Known {
-				top := math.Inf(-1)
-				for _, x := range found {
-					if x.value > top {
-						top = x.value
-					}
-				}
-				check(n.name, n.got.V, top)
-			}
-		}
-		finished := find("vllm:request_success_total")
-		if len(finished) != len(r.Finished) {
-			complaints = append(complaints, fmt.Sprintf("%d finish reasons, expfmt says %d", len(r.Finished), len(finished)))
-		}
-		for _, x := range finished {
-			reason := cmp.Or(x.labels["finished_reason"], x.labels["finish_reason"], x.labels["reason"])
-			check("finished "+reason, float64(r.FinishedWith(reason)), x.value)
-		}
-		for family, name := range map[fact.Family]string{
-			fact.TTFT: "time_to_first_token_seconds", fact.TPOT: "request_time_per_output_token_seconds",
-			fact.E2E: "e2e_request_latency_seconds", fact.TokenGap: "inter_token_latency_seconds",
-			fact.Queue: "request_queue_time_seconds", fact.Prefill: "request_prefill_time_seconds",
-			fact.Decode: "request_decode_time_seconds", fact.Inference: "request_inference_time_seconds",
-			fact.PromptTokens: "request_prompt_tokens", fact.OutputTokens: "request_generation_tokens",
-		} {
-			h := r.Histograms[family]
-			buckets := find("vllm:" + name + "_bucket")
-			if len(buckets) == 0 || !h.Known() {
-				continue
-			}
-			check(name+" sum", h.Sum, find("vllm:" + name + "_sum")[0].value)
-			check(name+" count", float64(h.Count()), find("vllm:" + name + "_count")[0].value)
-			check(name+" buckets", float64(len(h.Counts)), float64(len(buckets)))
-			cumulative := map[float64]float64{}
-			below := uint64(0)
-			for j, c := range h.Counts {
-				below += c
-				cumulative[h.Upper(j)] = float64(below)
-			}
-			for _, b := range buckets {
-				le, err := strconv.ParseFloat(b.labels["le"], 64)
-				if err != nil {
-					complaints = append(complaints, fmt.Sprintf("%s has a bound %q", name, b.labels["le"]))
-				}
-				check(name+" le="+b.labels["le"], cumulative[le], b.value)
-			}
-		}
+		j.numbers(&s.Ranks[i])
+		j.finished(&s.Ranks[i])
+		j.histograms(&s.Ranks[i])
 	}
 	var http float64
-	for _, x := range named["http_requests_total"] {
+	for _, x := range j.named["http_requests_total"] {
 		http += x.value
 	}
 	for _, c := range s.HTTP {
 		http -= float64(c.Count)
 	}
-	check("http requests beyond ours", 0, http)
-	if start := named["process_start_time_seconds"]; s.ProcessStart > 0 {
-		check("process start", s.ProcessStart, start[0].value)
+	j.check("http requests beyond ours", 0, http)
+	if start := j.named["process_start_time_seconds"]; s.ProcessStart > 0 {
+		j.check("process start", s.ProcessStart, start[0].value)
 	}
-	return strings.Join(complaints, "; ")
+	return strings.Join(j.complaints, "; ")
+}
+
+func (j *judge) check(what string, got, want float64) {
+	if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+		j.complaints = append(j.complaints, fmt.Sprintf("%s: %v, expfmt says %v", what, got, want))
+	}
+}
+
+// of are the samples of one name and one rank.
+func (j *judge) of(r *fact.Rank, name string) (found []flat) {
+	for _, x := range j.named[name] {
+		if x.labels["engine"] == r.Name && x.labels["model_name"] == r.Model {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+func (j *judge) numbers(r *fact.Rank) {
+	for name, got := range map[string]fact.Number{
+		"vllm:num_requests_running": r.Running, "vllm:num_requests_waiting": r.Waiting,
+		"vllm:kv_cache_usage_perc": r.KVUsage, "vllm:prompt_tokens_total": r.PromptTokens,
+		"vllm:generation_tokens_total": r.OutputTokens, "vllm:num_preemptions_total": r.Preemptions,
+		"vllm:request_params_n_count": r.Requests,
+	} {
+		if found := j.of(r, name); len(found) > 0 && got.Known {
+			top := math.Inf(-1)
+			for _, x := range found {
+				if x.value > top {
+					top = x.value
+				}
+			}
+			j.check(name, got.V, top)
+		}
+	}
+}
+
+func (j *judge) finished(r *fact.Rank) {
+	finished := j.of(r, "vllm:request_success_total")
+	j.check("finish reasons", float64(len(r.Finished)), float64(len(finished)))
+	for _, x := range finished {
+		reason := cmp.Or(x.labels["finished_reason"], x.labels["finish_reason"], x.labels["reason"])
+		j.check("finished "+reason, float64(r.FinishedWith(reason)), x.value)
+	}
+}
+
+func (j *judge) histograms(r *fact.Rank) {
+	for family, name := range map[fact.Family]string{
+		fact.TTFT: "time_to_first_token_seconds", fact.TPOT: "request_time_per_output_token_seconds",
+		fact.E2E: "e2e_request_latency_seconds", fact.TokenGap: "inter_token_latency_seconds",
+		fact.Queue: "request_queue_time_seconds", fact.Prefill: "request_prefill_time_seconds",
+		fact.Decode: "request_decode_time_seconds", fact.Inference: "request_inference_time_seconds",
+		fact.PromptTokens: "request_prompt_tokens", fact.OutputTokens: "request_generation_tokens",
+	} {
+		h := r.Histograms[family]
+		buckets := j.of(r, "vllm:"+name+"_bucket")
+		if len(buckets) == 0 || !h.Known() {
+			continue
+		}
+		j.check(name+" sum", h.Sum, j.of(r, "vllm:"+name+"_sum")[0].value)
+		j.check(name+" count", float64(h.Count()), j.of(r, "vllm:"+name+"_count")[0].value)
+		j.check(name+" buckets", float64(len(h.Counts)), float64(len(buckets)))
+		cumulative, below := map[float64]float64{}, uint64(0)
+		for i, c := range h.Counts {
+			below += c
+			cumulative[h.Upper(i)] = float64(below)
+		}
+		for _, b := range buckets {
+			le, err := strconv.ParseFloat(b.labels["le"], 64)
+			if err != nil {
+				le = math.NaN() // no bucket of ours has it
+			}
+			j.check(name+" le="+b.labels["le"], cumulative[le], b.value)
+		}
+	}
 }
