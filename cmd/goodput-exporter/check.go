@@ -20,8 +20,8 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
-// runCheck validates a configuration. Without a source it prints the effective configuration, as YAML whose last line
-// is a comment with the verdict. With a source, the URL of an engine's page, a file that holds one, or a recording, it
+// runCheck validates a configuration. Without a source it prints the effective configuration, as YAML that ends in
+// comments: the keys that are not acted on, and the verdict. With a source, the URL of an engine's page, a file that holds one, or a recording, it
 // prints which objectives that engine's histograms can answer; an objective that covers the engine and cannot be
 // answered is an error, as is a source that no objective covers.
 func runCheck(ctx context.Context, configFile string, source string, out io.Writer) error {
@@ -32,7 +32,11 @@ func runCheck(ctx context.Context, configFile string, source string, out io.Writ
 	buffered := bufio.NewWriter(out)
 	if source == "" {
 		_, _ = buffered.Write(cfg.YAML()) // bufio keeps the error for Flush
-		fmt.Fprintf(buffered, "\n# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
+		fmt.Fprintln(buffered)
+		for _, idle := range cfg.Idle() {
+			fmt.Fprintf(buffered, "# %s\n", idle)
+		}
+		fmt.Fprintf(buffered, "# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
 		return buffered.Flush()
 	}
 	pages, err := checkedPages(ctx, cfg, source)

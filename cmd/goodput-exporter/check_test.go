@@ -61,6 +61,7 @@ func TestCheckSaysWhatAnEngineCanAnswer(t *testing.T) {
 	}{
 		"effective":       {"goodput", "", false},
 		"wrong-config":    {"wrong", "", true},
+		"idle-keys":       {"idle", "", false},
 		"no-such-source":  {"chat", "nowhere.prom", true},
 		"no-such-file":    {"chat", "nowhere.jsonl.gz", true},
 		"covers-nothing":  {"elsewhere", samples + "vllm-0.32-live.prom", true},

@@ -105,6 +105,10 @@ func settleConfig(r *reader, _ string, c *Config) {
 		r.at("poll.interval", fmt.Sprintf("%s is more than a quarter of judgement.window (%s): too few polls to cut windows by", formatDuration(c.Poll.Interval), formatDuration(c.Judgement.Window)),
 			fmt.Sprintf("choose at most %s, or a judgement.window of %s or more", formatDuration(c.Judgement.Window/4), formatDuration(c.Poll.Interval*4)))
 	}
+	// Without targets the engines are those of a recording, and with files there may be more: then any id may exist.
+	if len(c.Engines.Targets) == 0 || len(c.Engines.Files) > 0 {
+		return
+	}
 	for i, s := range c.SLOs {
 		path := fmt.Sprintf("slos[%d].match.engine", i)
 		if s.Match.Engine == "" || !r.sound(path, "engines") {

@@ -64,7 +64,8 @@ const preamble = `<!-- Generated from exporter/config. Do not edit: run go test 
 
 # Configuration
 
-One YAML file, given with ` + "`--config.file`" + `. It needs at least one SLO and one engine; everything else has a default.
+One YAML file, given with ` + "`--config.file`" + `. It needs at least one SLO, and an engine to poll unless
+it is for replays only; everything else has a default.
 
 ` + "`goodput-exporter check --config.file=goodput.yaml`" + ` reads the file, names every mistake in it with line, key and
 remedy, and prints the effective configuration: all defaults filled in, secrets left out. With the URL or a file of an

@@ -118,7 +118,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	err := dec.Decode(&first)
 	if errors.Is(err, io.EOF) || err == nil && isNull(first.Content[0]) {
-		r.add(1, "", "the file is empty", "it needs at least slos and engines")
+		r.add(1, "", "the file is empty", "it needs at least slos, and engines to poll")
 		return nil
 	}
 	if err != nil {
