@@ -114,7 +114,7 @@ func TestTruthOfRealEnginesLiesInEveryWindow(t *testing.T) {
 
 // TestTruthSurvivesRandomStartsAndMissedPolls cuts windows anywhere and drops polls: wider, never wrong.
 func TestTruthSurvivesRandomStartsAndMissedPolls(t *testing.T) {
-	const tries = 40
+	const tries = 20
 	for name, promises := range judgedRecordings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
