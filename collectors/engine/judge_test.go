@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -118,6 +119,13 @@ func disagreement(s *fact.EngineSample, all []flat) string {
 		http -= float64(c.Count)
 	}
 	j.check("http requests beyond ours", 0, http)
+	if s.Admission.Known {
+		var refusals float64
+		for _, x := range j.named["vllm:admission_rejections_total"] {
+			refusals += x.value
+		}
+		j.check("admission", s.Admission.V, refusals)
+	}
 	if start := j.named["process_start_time_seconds"]; s.ProcessStart > 0 {
 		j.check("process start", s.ProcessStart, start[0].value)
 	}
@@ -195,6 +203,37 @@ func (j *judge) histograms(r *fact.Rank) {
 				le = math.NaN() // no bucket of ours has it
 			}
 			j.check(name+" le="+b.labels["le"], cumulative[le], b.value)
+		}
+	}
+}
+
+// A judge that is content with everything proves nothing: every number of a page that the decoder reads is made wrong
+// once, one after the other, and each time the judge must see it.
+func TestTheJudgeSeesWrongNumbers(t *testing.T) {
+	for _, name := range []string{"vllm-0.32-live", "vllm-0.32-dp2-live", "vllm-0.32-rust-live"} {
+		body, contentType := sample(t, name)
+		s := decoded(t, body, contentType)
+		all, err := expfmtReading(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := disagreement(s, all); diff != "" {
+			t.Fatalf("%s: %s", name, diff)
+		}
+		spoiled := 0
+		for i := range all {
+			if part := names.samples[all[i].name].part; part == partNone || part == partCreated || part == partPython {
+				continue
+			}
+			spoiled++
+			all[i].value++
+			if disagreement(s, all) == "" {
+				t.Errorf("%s: %s%v is off by one and the judge is content", name, all[i].name, all[i].labels)
+			}
+			all[i].value--
+		}
+		if spoiled < 200 {
+			t.Errorf("%s: only %d numbers were looked at", name, spoiled)
 		}
 	}
 }

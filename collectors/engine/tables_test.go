@@ -1,132 +1,166 @@
 package engine
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
 
-func TestAliasTableIsComplete(t *testing.T) {
-	rows := map[field]bool{}
-	whats := map[string]bool{}
+// The table of names must say of each field what it costs and from where each name is known, and no name may mean two
+// things.
+func TestTheAliasTableIsWhole(t *testing.T) {
+	fields, what, spelled := map[field]bool{}, map[string]bool{}, map[string]bool{}
 	for _, a := range aliases {
-		if rows[a.field] || whats[a.what] {
-			t.Errorf("%s has two rows", a.what)
+		if fields[a.field] || what[a.what] || a.what == "" || a.cost == "" || len(a.names) == 0 {
+			t.Errorf("row %q of field %d: twice, or without a name or a cost", a.what, a.field)
 		}
-		rows[a.field], whats[a.what] = true, true
-		if a.cost == "" || len(a.names) == 0 {
-			t.Errorf("%s has no cost or no name", a.what)
-		}
-		if a.field < field(fact.NumFamilies) && (a.what != fact.Family(a.field).String() || a.kind != histogram) {
-			t.Errorf("row %s is for family %s", a.what, fact.Family(a.field))
+		fields[a.field], what[a.what] = true, true
+		if f := fact.Family(a.field); f < fact.NumFamilies && a.what != f.String() {
+			t.Errorf("row %q is called %s elsewhere", a.what, f)
 		}
 		for _, s := range a.names {
-			if s.source == "" {
-				t.Errorf("%s: %s has no source", a.what, s.name)
+			if s.source == "" || spelled[s.name] || strings.HasSuffix(s.name, "_total") {
+				t.Errorf("%s: twice, without a source, or with its suffix", s.name)
 			}
-			if s.gone != "" && !older(s.first, s.gone) {
-				t.Errorf("%s: %s went in %s before it came in %s", a.what, s.name, s.gone, s.first)
-			}
+			spelled[s.name] = true
 		}
 	}
-	for f := range numFields {
-		if !rows[f] {
-			t.Errorf("field %d has no row", f)
-		}
+	if len(fields) != int(numFields) {
+		t.Errorf("%d rows for %d fields", len(fields), numFields)
 	}
-	if numFields >= 64 {
-		t.Error("the set of absent fields no longer fits a word")
+	for _, s := range dating {
+		if s.source == "" || s.first == "" || spelled[s.name] {
+			t.Errorf("dating row %s: twice, or without a version or a source", s.name)
+		}
+		spelled[s.name] = true
 	}
 }
 
-// Two names must never mean the same sample, or one would hide the other.
-func TestNamesAreUnambiguous(t *testing.T) {
-	seen := map[string]string{}
-	for _, a := range aliases {
-		for _, s := range a.names {
-			if other, is := seen[s.name]; is {
-				t.Errorf("%s is a name of %s and of %s", s.name, a.what, other)
-			}
-			seen[s.name] = a.what
+func TestSince(t *testing.T) {
+	for f, want := range map[fact.Family]string{fact.TTFT: "", fact.TPOT: "0.11", fact.TokenGap: ""} {
+		if got := Since(f); got != want {
+			t.Errorf("%s: %q, want %q", f, got, want)
 		}
-	}
-	if _, is := names.samples["vllm:iteration_tokens_total"]; is {
-		t.Error("vllm:iteration_tokens_total is a histogram, not a counter of ours")
-	}
-	for name, r := range names.samples {
-		if r.part != partPython && (r.slot < 0 || r.slot >= len(names.slots)) {
-			t.Errorf("%s has slot %d", name, r.slot)
-		}
-	}
-}
-
-// TPOT counts sequences: no name of a family of token gaps may stand in for it.
-func TestTPOTHasNoFallback(t *testing.T) {
-	s := decoded(t, []byte(`vllm:time_per_output_token_seconds_bucket{le="+Inf",engine="0",model_name="m"} 1
-vllm:time_per_output_token_seconds_sum{engine="0",model_name="m"} 1
-vllm:time_per_output_token_seconds_count{engine="0",model_name="m"} 1
-`), textPlain)
-	r := &s.Ranks[0]
-	if r.Histograms[fact.TPOT].Known() || r.Histograms[fact.TokenGap].Count() != 1 || s.Version != ">=0.8.3,<0.15" {
-		t.Errorf("tpot %+v, token gap %+v, version %s", r.Histograms[fact.TPOT], r.Histograms[fact.TokenGap], s.Version)
 	}
 }
 
 func TestVersions(t *testing.T) {
-	v1, rust := &dialects[1], &dialects[0]
-	for name, c := range map[string]struct {
-		dialect *dialect
-		present []spelling
-		want    string
-	}{
-		"nothing that dates":                        {v1, nil, ">=0.8.3"},
-		"the youngest name decides":                 {v1, []spelling{{first: "0.11"}, {first: "0.9.2"}}, ">=0.11"},
-		"0.30 is younger than 0.9.2":                {v1, []spelling{{first: "0.9.2"}, {first: "0.30"}}, ">=0.30"},
-		"the first name that went decides":          {v1, []spelling{{first: "0.11"}, {gone: "0.15"}, {gone: "0.12"}}, ">=0.11,<0.12"},
-		"a hidden name switched on again":           {v1, []spelling{{first: "0.13"}, {gone: "0.12"}}, ">=0.13"},
-		"a dialect is not older than its first":     {rust, []spelling{{first: "0.11"}}, ">=0.22"},
-		"a patch release is younger than its minor": {v1, []spelling{{first: "0.11"}, {first: "0.11.1"}}, ">=0.11.1"},
+	d := &dialect{since: "0.8.3"}
+	for want, present := range map[string][]spelling{
+		">=0.8.3":       nil,
+		">=0.11":        {{first: "0.9.2"}, {first: "0.11"}, {first: "0.10.2"}},
+		">=0.8.3,<0.12": {{gone: "0.15"}, {gone: "0.12"}},
+		">=0.11,<0.15":  {{first: "0.11"}, {gone: "0.15"}},
+		">=0.31":        {{first: "0.31"}, {gone: "0.20"}}, // a name that was hidden and is switched on again
+		">=0.15":        {{first: "0.15"}, {gone: "0.15"}},
 	} {
-		if got := versions(c.dialect, c.present); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+		if got := versions(d, present); got != want {
+			t.Errorf("%+v: %s, want %s", present, got, want)
+		}
+	}
+	for _, c := range [][2]string{{"0.8.3", "0.11"}, {"0.9", "0.10"}, {"0.11", "0.11.1"}, {"", "0.1"}, {"0.99", "1.0"}} {
+		if !older(c[0], c[1]) || older(c[1], c[0]) || older(c[0], c[0]) {
+			t.Errorf("%q must be older than %q", c[0], c[1])
 		}
 	}
 }
 
-// The two front ends are told apart by what they print, whatever a header says.
-func TestDialectsAreToldApartByContent(t *testing.T) {
-	for name, c := range map[string]struct {
-		contentType, page, want string
-	}{
-		"a Rust page whose type was lost on the way": {"", `# TYPE vllm:prompt_tokens counter
-vllm:prompt_tokens_total{model_name="m",engine="0"} 1
-`, "vllm-rust"},
-		"a Rust page served again as plain text": {textPlain, `# TYPE vllm:prompt_tokens counter
-vllm:prompt_tokens_total{model_name="m",engine="0"} 1
-# EOF
-`, "vllm-rust"},
-		"a Python page in OpenMetrics": {openMetricsType, `# TYPE python info
-python_info{version="3.12"} 1
-# TYPE vllm:prompt_tokens counter
-vllm:prompt_tokens_total{engine="0",model_name="m"} 1
-# EOF
-`, "vllm-v1"},
-		"a multi-process Python page in OpenMetrics": {openMetricsType, `# TYPE vllm:prompt_tokens counter
-vllm:prompt_tokens_total{engine="0",model_name="m"} 1
-# TYPE http_request_size_bytes summary
-http_request_size_bytes_count{handler="/v1/completions"} 1
-# EOF
-`, "vllm-v1"},
-		"a Python page": {textPlain, `# TYPE vllm:prompt_tokens_total counter
-vllm:prompt_tokens_total{engine="0",model_name="m"} 1
-`, "vllm-v1"},
+// Every number is the one that strconv reads, on the short way and on the long one.
+func TestNumbersAreThoseOfStrconv(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	texts := []string{"0", "-0", "5.", ".5", "1e+010", "+3", "Inf", "+inf", "-Inf", "9007199254740993", "123456789012345678901234567890", "0.1", "4.9406564584124654e-324"}
+	for range 20000 {
+		v := math.Ldexp(random.Float64(), random.IntN(80)-40)
+		texts = append(texts, strconv.FormatFloat(v, "efg"[random.IntN(3)], random.IntN(19)-1, 64), "-"+strconv.Itoa(random.Int()))
+	}
+	for _, text := range texts {
+		got, err := number([]byte(text))
+		want, wantErr := strconv.ParseFloat(text, 64)
+		if err != nil || wantErr != nil || math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%s: %v, %v; strconv says %v, %v", text, got, err, want, wantErr)
+		}
+	}
+	for _, text := range []string{"NaN", "nan", "-nan", "+NaN"} {
+		if v, err := number([]byte(text)); err != nil || !math.IsNaN(v) {
+			t.Errorf("%s: %v, %v", text, v, err)
+		}
+	}
+	for _, text := range []string{"", "-", ".", "1..2", "1e", "0x10", "1_000", "1e999", "--1", "1,5", "١", strings.Repeat("1", 65)} {
+		if v, err := number([]byte(text)); err == nil {
+			t.Errorf("%q was read as %v", text, v)
+		}
+	}
+}
+
+// What the system and TLS say of a failed connection is told in words that are ours.
+func TestCauses(t *testing.T) {
+	certificate := func(err error) error { return &tls.CertificateVerificationError{Err: err} }
+	for want, err := range map[string]error{
+		"no such host: the name of the target's host has no address": &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true},
+		"the name of the target's host could not be looked up":       &net.DNSError{Err: "server misbehaving", Name: "x"},
+		"no route to host": &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"the server does not speak TLS: the target's url should begin with http://":      tls.RecordHeaderError{Msg: "first record"},
+		"the server's certificate is not accepted: it has expired or is not yet valid":   certificate(x509.CertificateInvalidError{Reason: x509.Expired}),
+		"the server's certificate is not accepted: it is signed by an unknown authority": certificate(x509.UnknownAuthorityError{}),
+		"the server's certificate is not accepted: it is for another host":               certificate(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}),
+		"the server's certificate is not accepted: it cannot be verified":                certificate(x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}),
+		"the connection was closed without an HTTP answer, or what answers is not HTTP":  fmt.Errorf("malformed HTTP response %q", "s3cret-word"),
 	} {
-		s := decoded(t, []byte(c.page), c.contentType)
-		if s.Dialect != c.want {
-			t.Errorf("%s: %s, want %s", name, s.Dialect, c.want)
+		if got := cause(fmt.Errorf("Get %q: %w", "http://a/?token=t0ken-abc", err)); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
-		if rust := c.want == "vllm-rust"; s.Traits != (fact.Traits{AbortsFinish: rust, HTTPAtStart: rust}) {
-			t.Errorf("%s: traits %+v", name, s.Traits)
+	}
+}
+
+// A token may stand in the user's place, and a secret of two letters would be found in every text.
+func TestSecretsAreWithheld(t *testing.T) {
+	for _, c := range []struct {
+		url, text string
+		withheld  bool
+	}{
+		{"http://alice:s3cret-word@a/", "it says s3cret-word", true},
+		{"http://alice:s3cret-word@a/", "it says alice", false},
+		{"http://alice:s3cret-word@a/", "Basic " + testBasic, true},
+		{"http://t0ken-abc@a/", "it says t0ken-abc", true},
+		{"http://a/?token=t0ken%2Dabc", "it says t0ken-abc", true},
+		{"http://a/?x=1", "line 1", false},
+		{"http://a/", "anything", false},
+	} {
+		if got := withheld(c.url, c.text) != c.text; got != c.withheld {
+			t.Errorf("%s, %q: withheld %t", c.url, c.text, got)
 		}
+	}
+}
+
+// A target whose layouts or label values never repeat does not fill the memory.
+func TestADecoderForgets(t *testing.T) {
+	d := NewDecoder()
+	for i := range 3 * maxInterned / maxRows {
+		var page strings.Builder
+		fmt.Fprintf(&page, "vllm:num_requests_running{"+only+"} 1\n")
+		for j := range maxRows {
+			fmt.Fprintf(&page, "http_requests_total{handler=\"/%d\",method=\"GET\",status=\"2xx\"} 1\n", i*maxRows+j)
+		}
+		if _, err := d.Decode([]byte(page.String()), textPlain); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 * maxLayouts {
+		page := histogramPage(fmt.Sprintf(`bucket{le="%d",`, i)+only+`} 0`, `bucket{le="+Inf",`+only+`} 0`, `count{`+only+`} 0`, `sum{`+only+`} 0`)
+		if _, err := d.Decode([]byte(page), textPlain); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(d.strings) > maxInterned+3*maxRows || len(d.layouts) > maxLayouts {
+		t.Errorf("%d strings and %d layouts are kept", len(d.strings), len(d.layouts))
 	}
 }
