@@ -173,6 +173,7 @@ type source struct {
 	name   string
 	reader *recording.Reader
 	next   recording.Page
+	err    error // met behind next
 }
 
 func openRecordings(names []string) (*recordings, error) {
@@ -221,6 +222,10 @@ func (r *recordings) Next() (recording.Page, error) {
 		}
 	}
 	s := r.open[at]
+	if s.err != nil {
+		r.open = nil
+		return recording.Page{}, s.err
+	}
 	page := s.next
 	if err := r.claim(page.Target, s); err != nil {
 		return recording.Page{}, err
@@ -229,11 +234,11 @@ func (r *recordings) Next() (recording.Page, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		r.open = append(r.open[:at], r.open[at+1:]...)
-	case err != nil:
-		r.open = nil
-		return recording.Page{}, err
 	default:
-		s.next = next
+		s.next.T = max(page.T, next.T)
+		if s.err = err; err == nil {
+			s.next = next
+		}
 	}
 	return page, nil
 }

@@ -192,3 +192,12 @@ func TestReplayNotesPagesThatItCouldNotUse(t *testing.T) {
 		t.Errorf("notes: %q", notes.String())
 	}
 }
+
+func TestReplayUsesThePageBeforeAFault(t *testing.T) {
+	var out, notes bytes.Buffer
+	broken := writeFile(t, "r.jsonl", page("a", 1)+page("a", 2)+page("a", 3)+"{")
+	err := runReplay(context.Background(), replayOptions{ConfigFile: writeFile(t, "c.yaml", chatConfig), Format: "windows", Recordings: []string{broken}, Notes: &notes}, &out)
+	if err == nil || !strings.Contains(notes.String(), "3 pages not used") {
+		t.Errorf("error %v, notes %q", err, notes.String())
+	}
+}

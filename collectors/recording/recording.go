@@ -28,7 +28,7 @@ type Page struct {
 	Target      string
 	Status      int
 	ContentType string
-	Body        []byte // valid until the next call of Next
+	Body        []byte
 	Err         string
 }
 
@@ -60,8 +60,11 @@ type Reader struct {
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	buffered := bufio.NewReader(r)
 	magic, err := buffered.Peek(2)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: an empty recording: it needs at least one line", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read recording: %w", err)
 	}
 	var in io.Reader = buffered
 	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {

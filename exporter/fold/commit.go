@@ -29,6 +29,13 @@ func (l *ledger) commit(last bool) Ledger {
 	}
 	if w.Absent == "" {
 		l.commitOutcomes(&w, d, last)
+	} else if l.lacking == "" {
+		// Refusals and failures do not rest on the identity that is broken, and stay in every denominator.
+		w.RejectedAdmission, w.RejectedClient = exactly(d.admission), exactly(d.http4xx)
+		unpaired := d
+		unpaired.requests = 0 // they are not only those of the handlers that are counted
+		lower, upper := l.elsewhere(unpaired, 0, d.admission)
+		w.failedBeside = between(d.http5xx-upper, d.http5xx-lower)
 	}
 	addSpans([][2]*Span{
 		{&l.sum.Arrived, &w.Arrived}, {&l.sum.Finished, &w.Finished}, {&l.sum.Failed, &w.Failed}, {&l.sum.Cancelled, &w.Cancelled},

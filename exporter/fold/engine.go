@@ -81,8 +81,7 @@ func (s *State) poll(e *engine, p fact.Poll) {
 	case newProcess:
 		s.restart(e, now)
 	case otherRanks:
-		s.closeWindow(e, true)
-		s.begin(e, now, baseline)
+		s.rebase(e, now)
 	case contradictory:
 		if e.fellRun++; e.fellRun < fellLimit {
 			e.up = false
@@ -91,9 +90,8 @@ func (s *State) poll(e *engine, p fact.Poll) {
 			return
 		}
 		// Which of its counts are new is not known, so the page is a new zero point.
-		s.closeWindow(e, true)
 		e.resets++
-		s.begin(e, now, baseline)
+		s.rebase(e, now)
 	}
 	e.fellRun = 0
 }
@@ -101,6 +99,7 @@ func (s *State) poll(e *engine, p fact.Poll) {
 // miss folds a poll that brought no page.
 func (s *State) miss(e *engine, p fact.Poll) {
 	e.up = false
+	e.tornSince = 0
 	e.failures[string(p.Reason)]++
 	if p.Reason != fact.ReasonRefused {
 		e.refusedSince = 0
@@ -129,21 +128,23 @@ func (s *State) overdue(e *engine, now float64) {
 // firstSight takes an engine's first page. A young engine, whose counters began after the exporter did, is judged since
 // its birth; an old one's first page is the baseline.
 func (s *State) firstSight(e *engine, now *page) {
-	if torn(nil, now.sample) && s.skipTorn(e, now) {
+	isTorn := torn(nil, now.sample)
+	if isTorn && s.skipTorn(e, now) {
 		return
 	}
 	how := baseline
 	if b := birth(now.sample); b > 0 && b >= s.opts.Started {
 		how = sinceBirth
 	}
-	s.begin(e, now, how)
+	s.begin(e, now, how, isTorn)
 }
 
 // restart takes the first page of another process of a known engine. If that was born after the last page of the old
 // one, or does not say when, all its counters began at 0 in between; else the address leads to several processes (a
 // load balancer), and what this one counted before is not ours.
 func (s *State) restart(e *engine, now *page) {
-	if torn(nil, now.sample) && s.skipTorn(e, now) {
+	isTorn := torn(nil, now.sample)
+	if isTorn && s.skipTorn(e, now) {
 		return
 	}
 	how := sinceBirth
@@ -152,7 +153,17 @@ func (s *State) restart(e *engine, now *page) {
 	}
 	s.bury(e)
 	e.resets++
-	s.begin(e, now, how)
+	s.begin(e, now, how, isTorn)
+}
+
+// rebase takes a page of the same process that does not follow from the one before it as a new zero point.
+func (s *State) rebase(e *engine, now *page) {
+	isTorn := torn(nil, now.sample)
+	if isTorn && s.skipTorn(e, now) {
+		return
+	}
+	s.closeWindow(e, true)
+	s.begin(e, now, baseline, isTorn)
 }
 
 // next takes a further page of the same process.
@@ -166,7 +177,7 @@ func (s *State) next(e *engine, now *page) {
 	if e.dead {
 		// It only looked dead. What was in flight has been given up as lost and arrives anew.
 		e.dead = false
-		e.ledger.inFlight = 0
+		e.ledger.revive()
 	}
 	due := e.window.start + s.opts.JudgementWindow
 	if e.window.open && now.sent >= due && e.last.sent > e.window.start && due-e.last.sent < now.sent-due {
@@ -200,7 +211,7 @@ const (
 )
 
 // begin starts over with a first page of a process.
-func (s *State) begin(e *engine, now *page, how start) {
+func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 	first := e.last == nil
 	from := now.sent
 	if how == sinceBirth {
@@ -212,9 +223,8 @@ func (s *State) begin(e *engine, now *page, how start) {
 	}
 	if first {
 		e.since = from
-		e.moved = now.sent
 	}
-	isTorn := e.tornSince != 0
+	e.moved = now.sent
 	e.dead, e.tornSince, e.fellRun, e.refusedAt = false, 0, 0, 0
 	e.ranks = s.newRanks(e, now.sample)
 	e.ledger.newProcess(now.sample)

@@ -68,11 +68,11 @@ func (s *State) meet(r Round) {
 	for _, t := range r.Targets {
 		current[t.ID] = true
 		e, known := s.engines[t.ID]
-		if !known || e.gone {
+		if !known {
 			e = newEngine(t, s.opts.Objectives)
 			s.engines[t.ID] = e
 		}
-		e.target = t
+		e.target, e.gone = t, false
 	}
 	for id, e := range s.engines {
 		switch {

@@ -211,3 +211,6 @@ func (l *ledger) lose() {
 
 // loses reports whether something was given up and is not committed yet.
 func (l *ledger) loses() bool { return l.died && l.inFlight > 0 }
+
+// revive takes back that the process went: what was given up is counted as lost, and arrives anew.
+func (l *ledger) revive() { l.died, l.inFlight, l.atStart = false, 0, 0 }

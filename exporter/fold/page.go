@@ -26,6 +26,9 @@ func identify(before, after *fact.EngineSample) identity {
 		return newProcess
 	}
 	if !sameRanks(before, after) {
+		if !known && sharedFell(before, after) {
+			return newProcess
+		}
 		return otherRanks
 	}
 	fell := false
@@ -66,6 +69,19 @@ func sameRanks(before, after *fact.EngineSample) bool {
 		}
 	}
 	return true
+}
+
+// sharedFell reports whether a counter fell that two pages with different ranks both have.
+func sharedFell(before, after *fact.EngineSample) bool {
+	for i := range before.Ranks {
+		for j := range after.Ranks {
+			a, b := &before.Ranks[i], &after.Ranks[j]
+			if a.Name == b.Name && a.Model == b.Model && rankFell(a, b) {
+				return true
+			}
+		}
+	}
+	return before.HTTPKnown && after.HTTPKnown && httpFell(before, after)
 }
 
 func rankFell(before, after *fact.Rank) bool {

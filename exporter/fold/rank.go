@@ -66,11 +66,16 @@ func (s *State) newRanks(e *engine, sample *fact.EngineSample) []*rank {
 // bound; on a process with many aborts this one is loose, and the flow through later pages bounds it again.)
 func (r *rank) startAt(p *fact.Rank) {
 	r.old = slo.Unlimited
-	if ttft := p.Histograms[fact.TTFT]; ttft.Known() && len(p.Finished) > 0 {
+	if untouched(p) {
+		r.old = 0
+	} else if ttft := p.Histograms[fact.TTFT]; ttft.Known() && len(p.Finished) > 0 {
 		finished := p.Sequences() - p.FinishedWith(reasonAbort)
 		r.old = min(slo.Unlimited, ttft.Count()-min(finished, ttft.Count()))
 	}
 }
+
+// untouched reports whether a rank has not produced anything yet: what it does not list then has counted nothing.
+func untouched(p *fact.Rank) bool { return p.Sequences() == 0 && p.OutputTokens.Known && p.OutputTokens.V == 0 }
 
 const (
 	reasonAbort = "abort"
@@ -85,7 +90,9 @@ func (r *rank) step(before, now *page, i int) slice {
 		from:  before.sent, to: now.sent, before: a, after: b,
 	}
 	for f := range b.Histograms {
-		if a.Histograms[f].Known() && b.Histograms[f].Known() {
+		if !a.Histograms[f].Known() && untouched(a) {
+			st.Histograms[f] = b.Histograms[f] // the family came with its first observations
+		} else if a.Histograms[f].Known() && b.Histograms[f].Known() {
 			// ok was established when the page was identified.
 			st.Histograms[f], _ = hist.Delta(a.Histograms[f], b.Histograms[f])
 		}

@@ -74,7 +74,8 @@ type Span struct {
 func (s Span) Exact() bool { return s.Known && s.Lower == s.Upper }
 
 // Ledger accounts for HTTP requests, committed at the end of each judgement window. At every commit
-// arrived = finished + failed + cancelled + rejected + lost + in flight, except for what Unexplained counts.
+// arrived = finished + failed + cancelled + rejected + lost + the change of what is in flight since the baseline (0 for
+// an engine that was seen since its birth), except for what Unexplained counts.
 type Ledger struct {
 	// Committed is false until the first window has ended: then nothing below is known yet.
 	Committed bool

@@ -35,7 +35,8 @@ func (s *State) closeWindow(e *engine, last bool) {
 	}
 	end := e.last.sent
 	ledger := e.ledger.commit(last)
-	partial := last && end-w.start < s.opts.JudgementWindow-1
+	length := end - w.start
+	partial := last && length < s.opts.JudgementWindow-1 || length < 0.75*s.opts.JudgementWindow
 	model := soleModel(e.last.sample)
 	for _, o := range e.objectives {
 		ranks := e.covered(o)
@@ -77,6 +78,9 @@ func (s *State) judgeWindow(e *engine, o *objective, ranks []*rank, out *Window,
 	denominator, doubt := o.outcomes(ledger, len(ranks) == len(e.ranks))
 	lower, upper := uint64(0), uint64(0)
 	o.absent = ""
+	if e.ledger.broken != "" && o.Policy.Cancelled == slo.Bad {
+		o.absent = "cancelled requests count as bad and are unknown: " + e.ledger.broken
+	}
 	violations := make([]Violation, len(o.Clauses))
 	out.SequencesOK = true
 	for _, r := range ranks {
