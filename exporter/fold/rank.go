@@ -75,7 +75,9 @@ func (r *rank) startAt(p *fact.Rank) {
 }
 
 // untouched reports whether a rank has not produced anything yet: what it does not list then has counted nothing.
-func untouched(p *fact.Rank) bool { return p.Sequences() == 0 && p.OutputTokens.Known && p.OutputTokens.V == 0 }
+func untouched(p *fact.Rank) bool {
+	return p.Sequences() == 0 && p.OutputTokens.Known && p.OutputTokens.V == 0
+}
 
 const (
 	reasonAbort = "abort"

@@ -68,7 +68,7 @@ func TestReturns(t *testing.T) {
 		s := tell(t, 90, objective_("x", 0.25, 0.025)).page(100, says{born: 50})
 		s.page(130, says{born: 50, first: 100, finished: 100, http2xx: 100, http5xx: 100, admission: 100, embeddings: 1}).end()
 		equal(t, "denominator", s.windows[0].Requests, 200)
-		equal(t, "upper", s.windows[0].Upper, 200)
+		equal(t, "upper", s.windows[0].Upper, 100)
 		equal(t, "lower", s.windows[0].Lower, 100)
 	})
 }
