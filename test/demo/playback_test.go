@@ -106,11 +106,11 @@ func TestAReaderWithTheRecordingsPaceGetsEachPageOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, phase := range []float64{0, 0.1, 0.5, 0.999} {
+	for _, phase := range []float64{0, 0.999} {
 		p := &playback{pages: pages, offset: defaultOffset, started: 1000}
 		p.align(1000 + phase)
 		last := ""
-		for i := range 200 {
+		for i := range 60 {
 			answer, ok := p.at(1000 + phase + float64(i) + 0.02*float64(i%3))
 			if !ok || string(answer.Body) == last {
 				t.Fatalf("phase %v: page %d came twice, or not at all", phase, i)
