@@ -48,11 +48,12 @@ else
 	  if [[ -n $$complaints ]]; then echo "promtool check metrics $(PAGE):"; echo "$$complaints"; exit 1; fi
 endif
 
-generate: ## Write docs/metrics.md and docs/config.md anew
-	$(GO) run ./cmd/goodput-exporter generate docs
+generate: build ## Write docs/metrics.md, docs/config.md and the table in README.md anew
+	$(BIN) generate docs
+	.ci/readme-sample $(BIN)
 
 check-generated: generate ## Fail if a generated file differs from what is committed
-	git diff --exit-code -- docs
+	git diff --exit-code -- docs README.md
 
 bench: ## Run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
