@@ -29,6 +29,10 @@ type openMetricsSink struct {
 	families map[string]*replayedFamily
 }
 
+// hole is the time without a page, in seconds, after which the recording has a hole: the series end there, as they do
+// in Prometheus, and go on behind it.
+const hole = 300
+
 // replayedFamily holds one family's points by series.
 type replayedFamily struct {
 	family *dto.MetricFamily // without metrics
@@ -56,11 +60,12 @@ func (s *openMetricsSink) Take(snapshot *fold.Snapshot) error {
 	if s.current == nil {
 		s.next = math.Ceil(snapshot.At/s.step) * s.step
 	}
-	for s.current != nil && s.next < snapshot.At {
+	for s.current != nil && s.next < snapshot.At && s.next <= s.current.At+hole {
 		if err := s.scrape(); err != nil {
 			return err
 		}
 	}
+	s.next = max(s.next, math.Ceil((snapshot.At-s.step)/s.step)*s.step) // nothing is known inside a hole
 	s.current = snapshot
 	return nil
 }
