@@ -25,10 +25,12 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Serve a recorded vLLM in a loop and the exporter on top of it, until Ctrl-C
-	@exec $(GO) run ./test/demo --exporter=$(BIN)
+	@$(GO) build -o bin/demo ./test/demo
+	@exec bin/demo --exporter=$(BIN)
 
 demo-check: build ## Start the demo, see that the exporter reads it, stop
-	@$(GO) run ./test/demo --exporter=$(BIN) --check
+	@$(GO) build -o bin/demo ./test/demo
+	@bin/demo --exporter=$(BIN) --check
 
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter

@@ -192,7 +192,10 @@ func waitUp(ctx context.Context, url string, exporter <-chan error) (string, err
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case err := <-exporter:
-			return "", fmt.Errorf("the exporter ended before it had read the engine: %v", err)
+			if err == nil {
+				err = errors.New("without saying why")
+			}
+			return "", fmt.Errorf("the exporter ended before it had read the engine: %w", err)
 		case <-deadline:
 			return "", fmt.Errorf("after %v, %s has no goodput_engine_up of 1", startUp, url)
 		case <-time.After(200 * time.Millisecond):
