@@ -115,13 +115,15 @@ func readableList(v reflect.Value) any {
 	return out
 }
 
-// snake turns a Go name into snake case: LastPoll is last_poll, RequestsOK requests_ok.
+// snake turns a Go name into snake case: LastPoll is last_poll, RequestsOK requests_ok, SLOs slos.
 func snake(name string) string {
 	var b strings.Builder
 	letters := []rune(name)
 	for i, c := range letters {
 		lowerBefore := i > 0 && unicode.IsLower(letters[i-1])
-		lowerAfter := i > 0 && i+1 < len(letters) && unicode.IsLower(letters[i+1])
+		// The s of a plural belongs to its acronym.
+		plural := i+2 == len(letters) && letters[i+1] == 's'
+		lowerAfter := i > 0 && i+1 < len(letters) && unicode.IsLower(letters[i+1]) && !plural
 		if unicode.IsUpper(c) && (lowerBefore || lowerAfter) {
 			b.WriteByte('_')
 		}

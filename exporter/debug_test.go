@@ -65,7 +65,7 @@ func TestDebugRoundTellsAll(t *testing.T) {
 }
 
 func TestSnake(t *testing.T) {
-	for name, want := range map[string]string{"LastPoll": "last_poll", "ID": "id", "KVUsage": "kv_usage", "RequestsOK": "requests_ok", "E2E": "e2e", "Q": "q", "": ""} {
+	for name, want := range map[string]string{"LastPoll": "last_poll", "ID": "id", "SLOs": "slos", "KVUsage": "kv_usage", "RequestsOK": "requests_ok", "E2E": "e2e", "Q": "q", "": ""} {
 		if got := snake(name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
