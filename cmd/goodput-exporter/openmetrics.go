@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -110,19 +111,9 @@ func (s *openMetricsSink) Close() error {
 			return err
 		}
 	}
-	names := make([]string, 0, len(s.families))
-	for name := range s.families {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.families)) {
 		f := s.families[name]
-		keys := make([]string, 0, len(f.series))
-		for key := range f.series {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
+		for _, key := range slices.Sorted(maps.Keys(f.series)) {
 			f.family.Metric = append(f.family.Metric, f.series[key]...)
 		}
 		if _, err := expfmt.MetricFamilyToOpenMetrics(s.out, f.family); err != nil {

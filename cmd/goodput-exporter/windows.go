@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"time"
+
+	"github.com/prometheus/common/model"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
-	"github.com/prometheus/common/model"
-	"time"
 )
 
 // windowLine is a committed judgement window of one engine under one SLO, as replay --format=windows prints it. What

@@ -117,7 +117,7 @@ func (s *State) miss(e *engine, p fact.Poll) {
 
 // overdue ends a window whose nearest page to its due end is already known to be the last one.
 func (s *State) overdue(e *engine, now float64) {
-	if e.last == nil || !e.window.open || e.last.sent <= e.window.start {
+	if e.last == nil || e.last.sent <= e.window.start {
 		return
 	}
 	if due := e.window.start + s.opts.JudgementWindow; now-due > due-e.last.sent {
@@ -128,8 +128,8 @@ func (s *State) overdue(e *engine, now float64) {
 // firstSight takes an engine's first page. A young engine, whose counters began after the exporter did, is judged since
 // its birth; an old one's first page is the baseline.
 func (s *State) firstSight(e *engine, now *page) {
-	isTorn := torn(nil, now.sample)
-	if isTorn && s.skipTorn(e, now) {
+	isTorn, skip := s.unfit(e, now)
+	if skip {
 		return
 	}
 	how := baseline
@@ -143,8 +143,8 @@ func (s *State) firstSight(e *engine, now *page) {
 // one, or does not say when, all its counters began at 0 in between; else the address leads to several processes (a
 // load balancer), and what this one counted before is not ours.
 func (s *State) restart(e *engine, now *page) {
-	isTorn := torn(nil, now.sample)
-	if isTorn && s.skipTorn(e, now) {
+	isTorn, skip := s.unfit(e, now)
+	if skip {
 		return
 	}
 	how := sinceBirth
@@ -158,8 +158,8 @@ func (s *State) restart(e *engine, now *page) {
 
 // rebase takes a page of the same process that does not follow from the one before it as a new zero point.
 func (s *State) rebase(e *engine, now *page) {
-	isTorn := torn(nil, now.sample)
-	if isTorn && s.skipTorn(e, now) {
+	isTorn, skip := s.unfit(e, now)
+	if skip {
 		return
 	}
 	s.closeWindow(e, true)
@@ -180,13 +180,16 @@ func (s *State) next(e *engine, now *page) {
 		e.ledger.revive()
 	}
 	due := e.window.start + s.opts.JudgementWindow
-	if e.window.open && now.sent >= due && e.last.sent > e.window.start && due-e.last.sent < now.sent-due {
+	if now.sent >= due && e.last.sent > e.window.start && due-e.last.sent < now.sent-due {
 		s.closeWindow(e, false) // the page before this one was nearer to the due end
 	}
 	s.advance(e, now, isTorn)
-	if e.window.open && now.sent >= e.window.start+s.opts.JudgementWindow {
-		s.closeWindow(e, false)
-	}
+}
+
+// unfit reports whether a first page of a process is torn, and whether it is skipped for that.
+func (s *State) unfit(e *engine, now *page) (isTorn, skip bool) {
+	isTorn = torn(nil, now.sample)
+	return isTorn, isTorn && s.skipTorn(e, now)
 }
 
 // skipTorn skips a torn page, unless pages have been torn for so long that half a window would be lost: then the page
@@ -228,7 +231,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 	e.dead, e.tornSince, e.fellRun, e.refusedAt = false, 0, 0, 0
 	e.ranks = s.newRanks(e, now.sample)
 	e.ledger.newProcess(now.sample)
-	e.window = window{open: true, start: from}
+	e.window = window{start: from}
 	e.last = now
 	if how == baseline {
 		for i, r := range e.ranks {
@@ -243,15 +246,11 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 	for i := range zero.Ranks {
 		zero.Ranks[i] = emptyRank(&now.sample.Ranks[i])
 	}
-	zero.HTTP, zero.Admission = nil, fact.Number{Known: now.sample.Admission.Known}
 	e.last = &page{sent: from, received: from, sample: &zero}
 	s.advance(e, now, isTorn)
-	if now.sent >= e.window.start+s.opts.JudgementWindow {
-		s.closeWindow(e, false)
-	}
 }
 
-// advance folds the step from the last page to this one.
+// advance folds the step from the last page to this one, and ends the window there if it is due.
 func (s *State) advance(e *engine, now *page, isTorn bool) {
 	before := e.last
 	if isTorn {
@@ -265,12 +264,15 @@ func (s *State) advance(e *engine, now *page, isTorn bool) {
 		s.observe(r, step)
 		progress = progress || step.FirstTokens+step.Finished > 0 || moved(&before.sample.Ranks[i], &now.sample.Ranks[i])
 	}
-	e.ledger.step(before.sample, now.sample, &s.opts)
+	e.ledger.step(now.sample, &s.opts)
 	if progress || inFlight(now.sample) == 0 {
 		e.moved = now.sent
 	}
 	e.window.pages++
 	e.last = now
+	if now.sent >= e.window.start+s.opts.JudgementWindow {
+		s.closeWindow(e, false)
+	}
 }
 
 // bury ends the window of the last page's process at that page: the process, and with it what was in flight, is gone.

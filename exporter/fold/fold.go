@@ -3,8 +3,8 @@
 package fold
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
@@ -100,10 +100,5 @@ func (s *State) Flush(at float64) *Snapshot {
 }
 
 func (s *State) ids() []string {
-	ids := make([]string, 0, len(s.engines))
-	for id := range s.engines {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, strings.Compare)
-	return ids
+	return slices.Sorted(maps.Keys(s.engines))
 }

@@ -60,6 +60,7 @@ type ledger struct {
 	traits  fact.Traits
 	broken  string // what makes the accounting impossible for the rest of this process; "" when nothing does
 	lacking string // what the last page lacks of what the accounting needs
+	last    totals // of the last page; 0 at the birth of a process
 	total   totals // since the zero point of this process
 	window  totals // of the open window
 	newest  int64  // admission refusals of the window's last step
@@ -119,18 +120,21 @@ func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
 	l.atStart = l.inFlight
 	l.http, l.httpLate = s.HTTP, !s.HTTPKnown && sequencesOf(s) > 0
 	t := totalsOf(s, l.http, o.OnePrompt)
+	l.last = t
 	l.oldFlight = max(0, t.firstTokens-(t.sequences-t.aborts))
 	l.oldOpen = max(0, t.http2xx-t.requests)
 }
 
-// step adds what happened between two pages of one process. Where a page lacks the responses, those of the last page
+// step adds what happened since the last page of the process. Where a page lacks the responses, those of the last page
 // that had them stand in: what was counted in between comes with the next that has them.
-func (l *ledger) step(before, now *fact.EngineSample, o *Options) {
+func (l *ledger) step(now *fact.EngineSample, o *Options) {
 	rows := l.http
 	if now.HTTPKnown {
 		rows = now.HTTP
 	}
-	d := totalsOf(now, rows, o.OnePrompt).minus(totalsOf(before, l.http, o.OnePrompt))
+	t := totalsOf(now, rows, o.OnePrompt)
+	d := t.minus(l.last)
+	l.last = t
 	if h := usedHandler(l.http, rows, o.ManyPrompts); h != "" && l.broken == "" {
 		l.broken = "handler " + h + " was used, whose requests may hold several prompts"
 	}

@@ -45,7 +45,7 @@ func identify(before, after *fact.EngineSample) identity {
 	switch {
 	case fell && known:
 		return contradictory
-	case fell, !known && before.HTTPKnown && after.HTTPKnown && httpFell(before, after):
+	case fell, !known && httpFell(before, after):
 		return newProcess
 	}
 	return sameProcess
@@ -81,7 +81,7 @@ func sharedFell(before, after *fact.EngineSample) bool {
 			}
 		}
 	}
-	return before.HTTPKnown && after.HTTPKnown && httpFell(before, after)
+	return httpFell(before, after)
 }
 
 func rankFell(before, after *fact.Rank) bool {
@@ -122,7 +122,11 @@ func histogramFell(before, after hist.Histogram) bool {
 	return false
 }
 
+// httpFell compares the rows of two pages that both have them.
 func httpFell(before, after *fact.EngineSample) bool {
+	if !before.HTTPKnown || !after.HTTPKnown {
+		return false
+	}
 	counts := make(map[[3]string]uint64, len(after.HTTP))
 	for _, h := range after.HTTP {
 		counts[[3]string{h.Handler, h.Method, h.Class}] = h.Count

@@ -11,7 +11,7 @@ import (
 
 // rank is the state of one scheduler. Its counters run on over restarts of the process.
 type rank struct {
-	id, name, model string
+	id, model string
 
 	sequences                  []fact.ReasonCount
 	promptTokens, outputTokens fact.Number
@@ -24,7 +24,6 @@ type rank struct {
 	first    int    // index of the current window's first slice
 	old      uint64 // in flight before slices[0] with a first token in no slice
 	finished []fact.ReasonCount
-	aborts   uint64 // of the current window
 }
 
 // slice is a slo.Slice with what only the reducer needs of the step.
@@ -47,7 +46,7 @@ func (s *State) newRanks(e *engine, sample *fact.EngineSample) []*rank {
 		}
 		at := slices.IndexFunc(e.ranks, func(r *rank) bool { return r.id == id && r.model == p.Model })
 		if at < 0 {
-			r := &rank{id: id, name: p.Name, model: p.Model}
+			r := &rank{id: id, model: p.Model}
 			for _, w := range s.opts.QuantileWindows {
 				r.sliding = append(r.sliding, newSliding(w))
 			}
@@ -56,7 +55,7 @@ func (s *State) newRanks(e *engine, sample *fact.EngineSample) []*rank {
 		}
 		out[i] = e.ranks[at]
 		out[i].slices, out[i].first, out[i].old = nil, 0, 0
-		out[i].finished, out[i].aborts = nil, 0
+		out[i].finished = nil
 	}
 	return out
 }
@@ -117,7 +116,6 @@ func (r *rank) step(before, now *page, i int) slice {
 func (s *State) observe(r *rank, st slice) {
 	r.sequences = addReasons(r.sequences, st.after.Finished, st.reasons)
 	r.finished = addReasons(r.finished, nil, st.reasons)
-	r.aborts += st.Aborted
 	add(&r.promptTokens, st.before.PromptTokens, st.after.PromptTokens)
 	add(&r.outputTokens, st.before.OutputTokens, st.after.OutputTokens)
 	add(&r.preemptions, st.before.Preemptions, st.after.Preemptions)

@@ -39,8 +39,8 @@ func (w *sliding) push(e entry) {
 	}
 	n := len(w.entries)
 	joining := w.length > joinAbove
-	if joining && n > 0 && e.to-w.entries[n-1].from <= w.length/60 && w.joins(&w.entries[n-1], &e) {
-		w.join(&w.entries[n-1], &e)
+	if joining && n > 0 && e.to-w.entries[n-1].from <= w.length/60 && joins(&w.entries[n-1], &e) {
+		join(&w.entries[n-1], &e)
 	} else {
 		if joining { // its counts will be added to, and the step's are not ours to change
 			for _, f := range quantileFamilies {
@@ -60,7 +60,7 @@ func (w *sliding) push(e entry) {
 }
 
 // joins reports whether two stretches have one layout in each family and no gap between them.
-func (w *sliding) joins(a, b *entry) bool {
+func joins(a, b *entry) bool {
 	if a.to != b.from {
 		return false
 	}
@@ -72,7 +72,7 @@ func (w *sliding) joins(a, b *entry) bool {
 	return true
 }
 
-func (w *sliding) join(a, b *entry) {
+func join(a, b *entry) {
 	a.to = b.to
 	a.aborted += b.aborted
 	for _, f := range quantileFamilies {
@@ -125,10 +125,9 @@ func (w *sliding) coverage() float64 {
 	return math.Min(1, covered/w.length)
 }
 
-// quantile is the interval of one order statistic. Where the engine counts aborted sequences among the finished
-// (finishers says that f is such a family), each of them may be any observation: the rank may then lie as low as if
-// all of them were above it, and as high as if all were below.
-func (w *sliding) quantile(f fact.Family, q float64, abortsFinish bool) (out Quantile, ok bool) {
+// quantiles are the intervals of a family's order statistics. Where the engine counts aborted sequences among the
+// finished, each of them may be any observation of a finish-time family.
+func (w *sliding) quantiles(f fact.Family, qs []float64, abortsFinish bool) (out []Quantile) {
 	aborted := uint64(0)
 	if abortsFinish && f != fact.TTFT && f != fact.TokenGap {
 		for i := range w.entries {
@@ -136,17 +135,15 @@ func (w *sliding) quantile(f fact.Family, q float64, abortsFinish bool) (out Qua
 		}
 	}
 	floor, ceil := w.images(f)
-	n := floor.Count()
-	if n <= aborted {
-		return Quantile{}, false
+	for _, q := range qs {
+		if lower, upper, ok := hist.ImageQuantile(floor, ceil, q, aborted); ok {
+			out = append(out, Quantile{
+				Metric: f, Q: q, Window: w.length, Count: floor.Count() - aborted, Lower: lower, Upper: upper,
+				Start: w.entries[0].from, End: w.entries[len(w.entries)-1].to,
+			})
+		}
 	}
-	n -= aborted
-	rank := hist.Rank(q, n)
-	return Quantile{
-		Metric: f, Q: q, Window: w.length, Count: n,
-		Start: w.entries[0].from, End: w.entries[len(w.entries)-1].to,
-		Lower: floor.Lower(bucketOf(floor, rank)), Upper: ceil.Upper(bucketOf(ceil, rank+aborted)),
-	}, true
+	return out
 }
 
 // images are the window's observations pushed down and pushed up: the same histogram while all entries have one
@@ -167,15 +164,4 @@ func (w *sliding) images(f fact.Family) (floor, ceil hist.Histogram) {
 		}
 	}
 	return hist.Histogram{Edges: g.grid, Counts: g.floor}, hist.Histogram{Edges: g.grid, Counts: g.ceil}
-}
-
-// bucketOf is the bucket that holds the observation of a rank, 1 <= rank <= count.
-func bucketOf(h hist.Histogram, rank uint64) int {
-	var cumulative uint64
-	for i, c := range h.Counts {
-		if cumulative += c; cumulative >= rank {
-			return i
-		}
-	}
-	return len(h.Counts) - 1
 }

@@ -10,7 +10,6 @@ import (
 
 // window is the open judgement window of an engine.
 type window struct {
-	open  bool
 	start float64 // when its first page was asked for, or when the process was born
 	pages int     // steps in it
 	torn  bool    // it holds a page that was torn: its slices cannot be judged
@@ -30,7 +29,7 @@ type objective struct {
 // process will follow.
 func (s *State) closeWindow(e *engine, last bool) {
 	w := e.window
-	if !w.open || w.pages == 0 && !e.ledger.loses() {
+	if w.pages == 0 && !e.ledger.loses() {
 		return
 	}
 	end := e.last.sent
@@ -56,10 +55,10 @@ func (s *State) closeWindow(e *engine, last bool) {
 			s.quantiles = append(s.quantiles, RankQuantile{Engine: r.id, Model: r.model, Quantile: q})
 		}
 		r.forget(end)
-		r.finished, r.aborts = nil, 0
+		r.finished = nil
 	}
 	e.committed = true
-	e.window = window{open: true, start: end}
+	e.window = window{start: end}
 }
 
 // covered lists the ranks whose model the objective is about.
@@ -227,11 +226,7 @@ func (r *rank) quantiles(qs []float64, abortsFinish bool) []Quantile {
 	var out []Quantile
 	for _, w := range r.sliding {
 		for _, f := range quantileFamilies {
-			for _, q := range qs {
-				if v, ok := w.quantile(f, q, abortsFinish); ok {
-					out = append(out, v)
-				}
-			}
+			out = append(out, w.quantiles(f, qs, abortsFinish)...)
 		}
 	}
 	return out

@@ -46,14 +46,17 @@ func (p *Projection) AddFloor(dst, counts []uint64) {
 	}
 }
 
-// ImageQuantile is the interval of the order statistic of rank ceil(q*n) over everything that was projected: its
-// lower end comes from the floor image, its upper end from the ceil image. For one layout whose edges are all on the
-// grid it equals Histogram.Quantile.
-func ImageQuantile(grid []float64, floor, ceil []uint64, q float64) (lower, upper float64, ok bool) {
-	lower, _, ok = Histogram{Edges: grid, Counts: floor}.Quantile(q)
-	if !ok {
+// ImageQuantile is the interval of an order statistic over everything that was projected: its lower end comes from the
+// floor image, its upper end from the ceil image. For one layout whose edges are all on the grid it equals
+// Histogram.Quantile.
+//
+// others is how many of the observations are not meant, wherever they lie: the statistic is that of rank ceil(q*n) of
+// the n that are, which has as many before it among all of them, and at most others more. ok is false when none is meant.
+func ImageQuantile(floor, ceil Histogram, q float64, others uint64) (lower, upper float64, ok bool) {
+	n := floor.Count()
+	if n <= others {
 		return 0, 0, false
 	}
-	_, upper, ok = Histogram{Edges: grid, Counts: ceil}.Quantile(q)
-	return lower, upper, ok
+	rank := Rank(q, n-others)
+	return floor.Lower(floor.rankBucket(rank)), ceil.Upper(ceil.rankBucket(rank + others)), true
 }

@@ -230,26 +230,23 @@ func Neighbours(edges []float64, x float64) (below, above float64) {
 // The bucket is all that the counts prove, and they prove it: fewer than rank observations lie at or below lower, at
 // least rank at or below upper. (Nearest-rank definition; Hyndman and Fan 1996, type 1.)
 func (h Histogram) Quantile(q float64) (lower, upper float64, ok bool) {
-	i, ok := h.rankBucket(q)
-	if !ok {
+	n := h.Count()
+	if n == 0 {
 		return 0, 0, false
 	}
+	i := h.rankBucket(Rank(q, n))
 	return h.Lower(i), h.Upper(i), true
 }
 
-func (h Histogram) rankBucket(q float64) (bucket int, ok bool) {
-	n := h.Count()
-	if n == 0 {
-		return 0, false
-	}
-	rank := Rank(q, n)
+// rankBucket is the bucket that holds the observation of a rank, 1 <= rank <= count.
+func (h Histogram) rankBucket(rank uint64) int {
 	var cumulative uint64
 	for i, c := range h.Counts {
 		if cumulative += c; cumulative >= rank {
-			return i, true
+			return i
 		}
 	}
-	return 0, false
+	return len(h.Counts) - 1
 }
 
 // Rank is ceil(q*n), at least 1 and at most n, for 0 < q <= 1. A tolerance of two roundings, that of q and that of

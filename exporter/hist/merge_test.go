@@ -160,7 +160,7 @@ func TestMergedQuantilesHoldTheTruth(t *testing.T) {
 			average[0] += l / float64(len(hosts))
 			average[1] += u / float64(len(hosts))
 		}
-		lower, upper, ok := ImageQuantile(grid, floor, ceil, q)
+		lower, upper, ok := ImageQuantile(Histogram{Edges: grid, Counts: floor}, Histogram{Edges: grid, Counts: ceil}, q, 0)
 		if !ok || !holds(lower, upper) {
 			t.Fatalf("p%d of %v over layouts %v is %v, said to lie in (%v, %v]", hundredths, all, edges, truth, lower, upper)
 		}
@@ -212,7 +212,7 @@ func TestImagesBoundTheCount(t *testing.T) {
 		floor, ceil = make([]uint64, len(fine)+1), make([]uint64, len(fine)+1)
 		p.AddFloor(floor, h.Counts)
 		p.AddCeil(ceil, h.Counts)
-		if lower, upper, _ := ImageQuantile(fine, floor, ceil, .9); lower != l || upper != u {
+		if lower, upper, _ := ImageQuantile(Histogram{Edges: fine, Counts: floor}, Histogram{Edges: fine, Counts: ceil}, .9, 0); lower != l || upper != u {
 			t.Fatalf("(%v, %v] on a grid that holds all edges, (%v, %v] from the histogram", lower, upper, l, u)
 		}
 	}

@@ -47,7 +47,6 @@ func load(path string) ([]recording.Page, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Body = bytes.Clone(p.Body) // the reader may use it again
 		pages = append(pages, p)
 	}
 	if len(pages) < 2 {
