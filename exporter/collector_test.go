@@ -18,6 +18,7 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
 
 func snapshotCollector(s *fold.Snapshot) *SnapshotCollector {
@@ -66,8 +67,8 @@ func series(page string) []string {
 
 func TestPageOfASnapshot(t *testing.T) {
 	got := gather(t, snapshotCollector(fixture()))
-	golden(t, "page.prom", encode(t, got, expfmt.NewFormat(expfmt.TypeTextPlain)))
-	golden(t, "page.openmetrics", encode(t, got, expfmt.NewFormat(expfmt.TypeOpenMetrics)))
+	golden.Compare(t, "testdata/page.prom", []byte(encode(t, got, expfmt.NewFormat(expfmt.TypeTextPlain))))
+	golden.Compare(t, "testdata/page.openmetrics", []byte(encode(t, got, expfmt.NewFormat(expfmt.TypeOpenMetrics))))
 }
 
 func TestPageIsLintFree(t *testing.T) {

@@ -1,38 +1,14 @@
 package exporter
 
 import (
-	"flag"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
-	"testing"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; look at the difference, and rewrite with -update if it is meant:\n%s", path, got)
-	}
-}
 
 // The address of every engine of the fixture holds each secret once: as user, as password, and in the query.
 const (

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,9 +14,8 @@ import (
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // checked is what a person sees: the output, and the error that ends the program.
 func checked(configFile, source string) (string, error) {
@@ -31,25 +29,9 @@ func checked(configFile, source string) (string, error) {
 
 func compareCheck(t *testing.T, name, got string) {
 	t.Helper()
-	compareGolden(t, "testdata/check/"+name+".txt", got)
+	golden.Compare(t, "testdata/check/"+name+".txt", []byte(got))
 	if strings.Contains(got, "hunter2") {
 		t.Error("a secret is shown")
-	}
-}
-
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; look at the difference and run with -update when it is meant\n--- got\n%s--- want\n%s", path, got, want)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
 
 const chatConfig = `slos:
@@ -55,7 +57,7 @@ func TestReplayPrintsTheSameBytesTwice(t *testing.T) {
 // TestReplayWindowsGolden pins the interface that people load into notebooks: keys, order, what is left out.
 func TestReplayWindowsGolden(t *testing.T) {
 	got := replayOutput(t, replayOptions{Format: "windows", Recordings: []string{recordingPath("vllm-0.32-spec")}})
-	compareGolden(t, "testdata/windows-vllm-0.32-spec.jsonl", got)
+	golden.Compare(t, "testdata/windows-vllm-0.32-spec.jsonl", []byte(got))
 	for _, line := range strings.Split(strings.TrimSpace(got), "\n") {
 		var v map[string]any
 		if err := json.Unmarshal([]byte(line), &v); err != nil {

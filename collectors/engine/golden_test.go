@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,9 +12,8 @@ import (
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // recorded is one line of a recording.
 type recorded struct {
@@ -107,7 +105,7 @@ func TestGoldenSamples(t *testing.T) {
 	for _, name := range samplesRead {
 		t.Run(name, func(t *testing.T) {
 			body, contentType := sample(t, name)
-			golden(t, "sample-"+name, decoded(t, body, contentType))
+			golden.Compare(t, "testdata/sample-"+name+".json", render(t, decoded(t, body, contentType)))
 		})
 	}
 }
@@ -119,24 +117,6 @@ func decoded(t testing.TB, body []byte, contentType string) *fact.EngineSample {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func golden(t *testing.T, name string, s *fact.EngineSample) {
-	t.Helper()
-	got := render(t, s)
-	path := filepath.Join("testdata", name+".json")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; make it with -update", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got\n%s\nwant\n%s", path, got, want)
-	}
 }
 
 // render writes a sample as JSON with one line for each thing; layouts, which repeat, are numbered.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/hist"
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
 
 // What each recording must say of itself on every page.
@@ -50,7 +51,7 @@ func TestEveryRecordedPage(t *testing.T) {
 				}
 				switch {
 				case n == goldenPage:
-					golden(t, "recording-"+name, s)
+					golden.Compare(t, "testdata/recording-"+name+".json", render(t, s))
 					fallthrough
 				case n == 1:
 					if all, err := expfmtReading([]byte(r.Body)); err != nil {

@@ -1,31 +1,16 @@
 package catalog
 
 import (
-	"flag"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated reference")
-
 func TestReferenceIsGenerated(t *testing.T) {
-	const path = "../../docs/metrics.md"
-	got := Document()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("docs/metrics.md is not what the catalogue says: run `go test ./exporter/catalog -update`")
-	}
+	golden.Compare(t, "../../docs/metrics.md", []byte(Document()))
 }
 
 // faults lists what is wrong with one declaration, by the rules that Prometheus and this project have for names.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,26 +11,8 @@ import (
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files and docs/config.md")
-
-// golden compares with a file, or writes it.
-func golden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; look at the difference and run with -update when it is meant\n--- got\n%s\n--- want\n%s", path, got, want)
-	}
-}
 
 func files(t testing.TB, pattern string) []string {
 	t.Helper()
@@ -60,7 +41,7 @@ func TestEachBadFileIsRefusedWithItsMessage(t *testing.T) {
 				t.Fatalf("accepted: %+v", c)
 			}
 			got := err.Error()
-			golden(t, strings.TrimSuffix(path, ".yaml")+".txt", []byte(got+"\n"))
+			golden.Compare(t, strings.TrimSuffix(path, ".yaml")+".txt", []byte(got+"\n"))
 			if n := strings.Count(got, "\n") + 1; n != 1 && name != "all-at-once" {
 				t.Errorf("one mistake gave %d messages", n)
 			}
@@ -84,7 +65,7 @@ func TestEachGoodFileHasItsEffectiveConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := c.YAML()
-			golden(t, strings.TrimSuffix(path, ".yaml")+".effective", got)
+			golden.Compare(t, strings.TrimSuffix(path, ".yaml")+".effective", got)
 			roundTrip(t, c)
 			if bytes.Contains(got, []byte("hunter2")) {
 				t.Error("the effective configuration tells a secret")
@@ -158,7 +139,7 @@ func cutNth(s, sep string, n int) (before, after string) {
 }
 
 func TestDocumentHasNotDrifted(t *testing.T) {
-	golden(t, "../../docs/config.md", Document())
+	golden.Compare(t, "../../docs/config.md", Document())
 }
 
 func TestAnnotatedReferenceIsTheReference(t *testing.T) {
