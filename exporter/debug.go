@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 )
 
 // serveRound writes the last snapshot and the failed polls of its round as JSON, for bug reports: everything that the
@@ -23,7 +25,7 @@ func (e *Exporter) serveRound(w http.ResponseWriter, _ *http.Request) {
 		failures[id] = map[string]any{"reason": string(p.Reason), "detail": p.Detail}
 	}
 	body, err := json.MarshalIndent(map[string]any{
-		"rounds": v.rounds, "missed": v.missed, "failed_polls": failures, "snapshot": readable(reflect.ValueOf(v.snapshot)),
+		"rounds": v.rounds, "missed": v.missed, "failed_polls": failures, "snapshot": readable(reflect.ValueOf(withoutPast(v.snapshot))),
 	}, "", " ")
 	if err != nil {
 		http.Error(w, "the snapshot cannot be written as JSON: "+err.Error(), http.StatusInternalServerError)
@@ -31,6 +33,19 @@ func (e *Exporter) serveRound(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(append(body, '\n'))
+}
+
+// withoutPast leaves out what is remembered of earlier rounds: an hour of it is many times as long as a round.
+func withoutPast(s *fold.Snapshot) *fold.Snapshot {
+	if s == nil {
+		return nil
+	}
+	round := *s
+	round.Models, round.Engines = nil, slices.Clone(s.Engines)
+	for i := range round.Engines {
+		round.Engines[i].Past = fold.Past{}
+	}
+	return &round
 }
 
 // readable turns a value into one that encoding/json can write for a person: structs become objects with keys in

@@ -20,6 +20,9 @@ const staleLeast = 10
 // step of a healthy engine, a prefill of a very long prompt included.
 const stall = 60
 
+// history is for how long windows and percentiles are remembered for the status page, in seconds.
+const history = 3600
+
 // foldOptions is a configuration in the reducer's terms. started is when polling begins, unix seconds.
 func foldOptions(cfg *config.Config, started float64) fold.Options {
 	o := fold.Options{
@@ -30,6 +33,7 @@ func foldOptions(cfg *config.Config, started float64) fold.Options {
 		Grids:           cfg.Grids(),
 		Stale:           max(staleLeast, 3*cfg.Poll.Interval.Seconds()),
 		Stall:           stall,
+		History:         history,
 		OnePrompt:       cfg.Handlers.OnePrompt,
 		ManyPrompts:     cfg.Handlers.ManyPrompts,
 	}

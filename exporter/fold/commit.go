@@ -24,7 +24,7 @@ func (l *ledger) commit(last bool) Ledger {
 	l.sum.Absent, l.shortfalls = w.Absent, l.shortfalls[:0]
 	addSpans([][2]*Span{{&l.sum.Lost, &w.Lost}, {&l.sum.Unexplained, &w.Unexplained}}, l.sum.Committed)
 	l.sum.Committed = true
-	if l.broken == "" && l.lacking != "" && !last && !l.died {
+	if l.putOff = l.broken == "" && l.lacking != "" && !last && !l.died; l.putOff {
 		return w // what the page lacks may come back, and then tells of this window too
 	}
 	if w.Absent == "" {

@@ -41,6 +41,7 @@ type engine struct {
 	objectives []*objective
 	ranks      []*rank
 	committed  bool
+	past       remembered
 	fallbacks  map[string]uint64
 	conflicts  uint64
 }
@@ -232,6 +233,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 	e.ranks = s.newRanks(e, now.sample)
 	e.ledger.newProcess(now.sample)
 	e.window = window{start: from}
+	e.past.from = 0
 	e.last = now
 	if how == baseline {
 		for i, r := range e.ranks {

@@ -23,6 +23,7 @@ type Options struct {
 	Stall           float64                     // time without progress after which an engine with work in flight is stalled
 	OnePrompt       []string                    // handlers whose requests hold one prompt: the ledger counts these
 	ManyPrompts     []string                    // handlers that break the ledger when they are used
+	History         float64                     // for how long windows and percentiles are remembered; 0: not at all
 }
 
 // Round is what one round brought. Targets are all current targets, polled in this round or not; an engine whose
@@ -42,6 +43,7 @@ type State struct {
 
 	windows   []Window       // committed since the last snapshot
 	quantiles []RankQuantile // likewise
+	sampled   sampling       // percentiles of whole models
 }
 
 // New returns an empty state.
@@ -59,6 +61,7 @@ func (s *State) Apply(r Round) *Snapshot {
 			s.poll(e, p)
 		}
 	}
+	s.rememberModels(r.At)
 	return s.publish(r.At)
 }
 

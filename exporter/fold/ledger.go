@@ -82,6 +82,7 @@ type ledger struct {
 
 	sum    Ledger // committed, over all processes
 	opened bool   // outcomes have been committed to sum
+	putOff bool   // the outcomes of the window just ended will be committed with a later one
 }
 
 // absent says why there is no accounting; "" when there is.
@@ -215,6 +216,14 @@ func (l *ledger) lose() {
 
 // loses reports whether something was given up and is not committed yet.
 func (l *ledger) loses() bool { return l.died && l.inFlight > 0 }
+
+// change is how much more is in flight at the window's end than where its account began; what is lost no longer is.
+func (l *ledger) change() int64 {
+	if l.died {
+		return -int64(l.atStart)
+	}
+	return int64(l.inFlight) - int64(l.atStart)
+}
 
 // revive takes back that the process went: what was given up is counted as lost, and arrives anew.
 func (l *ledger) revive() { l.died, l.inFlight, l.atStart = false, 0, 0 }

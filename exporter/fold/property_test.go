@@ -30,7 +30,7 @@ func testOptions(started float64) Options {
 	o := Options{
 		Objectives: []slo.Objective{objective_("tight", 0.25, 0.025), objective_("loose", 1, 0.05), objective_("tpot", 0, 0.025)},
 		Started:    started, JudgementWindow: 60, Quantiles: []float64{0.5, 0.9, 0.99}, QuantileWindows: []float64{300, 3600},
-		Stale: 10, Stall: 60, OnePrompt: []string{"/v1/completions"}, ManyPrompts: []string{"/v1/embeddings"},
+		Stale: 10, Stall: 60, History: 3600, OnePrompt: []string{"/v1/completions"}, ManyPrompts: []string{"/v1/embeddings"},
 	}
 	for f, e := range defaultEdges() {
 		o.Grids[f] = e

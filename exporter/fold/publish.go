@@ -9,10 +9,17 @@ import (
 
 // publish copies what can be said into a snapshot that shares nothing with the state that a later round may change.
 func (s *State) publish(at float64) *Snapshot {
-	out := &Snapshot{At: at, Rounds: s.rounds, Windows: s.windows, Quantiles: s.quantiles}
+	out := &Snapshot{
+		At: at, Rounds: s.rounds, Windows: s.windows, Quantiles: s.quantiles, Models: s.publishModels(),
+		Terms: Terms{JudgementWindow: s.opts.JudgementWindow, History: s.opts.History, Quantiles: s.opts.Quantiles},
+	}
+	if len(s.opts.QuantileWindows) > 0 {
+		out.Terms.Sliding = slices.Min(s.opts.QuantileWindows)
+	}
 	var layouts [fact.NumFamilies][][]float64
 	for _, id := range s.ids() {
 		e := s.engines[id]
+		e.past.trim(at - s.opts.History)
 		out.Engines = append(out.Engines, s.publishEngine(e, at))
 		if e.last == nil || e.gone {
 			continue
@@ -35,11 +42,12 @@ func (s *State) publishEngine(e *engine, at float64) Engine {
 	out := Engine{
 		ID: e.target.ID, Target: e.target, Since: e.since, Gone: e.gone, Up: e.up && !e.gone, PollTook: e.pollTook,
 		Failures: tallies(e.failures), Skipped: tallies(e.skipped), Resets: e.resets,
-		Ledger: e.ledger.sum, Fallbacks: tallies(e.fallbacks), Conflicts: e.conflicts, Phase: s.phase(e, at),
+		Ledger: e.ledger.sum, Fallbacks: tallies(e.fallbacks), Conflicts: e.conflicts, Phase: s.phase(e, at), Past: e.past.publish(),
 	}
 	if e.last == nil {
 		return out
 	}
+	out.WindowStart = e.window.start
 	sample := e.last.sample
 	out.Model = soleModel(sample)
 	out.LastPoll, out.Start = e.last.received, sample.ProcessStart

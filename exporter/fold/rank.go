@@ -24,6 +24,7 @@ type rank struct {
 	first    int    // index of the current window's first slice
 	old      uint64 // in flight before slices[0] with a first token in no slice
 	finished []fact.ReasonCount
+	spent    [NumStages]Spent // in the open window
 }
 
 // slice is a slo.Slice with what only the reducer needs of the step.
@@ -55,7 +56,7 @@ func (s *State) newRanks(e *engine, sample *fact.EngineSample) []*rank {
 		}
 		out[i] = e.ranks[at]
 		out[i].slices, out[i].first, out[i].old = nil, 0, 0
-		out[i].finished = nil
+		out[i].finished, out[i].spent = nil, [NumStages]Spent{}
 	}
 	return out
 }
@@ -130,6 +131,12 @@ func (s *State) observe(r *rank, st slice) {
 				r.gridded[f] = newGridded(s.opts.Grids[f])
 			}
 			r.gridded[f].add(own[f])
+		}
+	}
+	for stage, f := range stageFamilies {
+		if h := st.Histograms[f]; h.Count() > 0 {
+			r.spent[stage].Seconds += plausibleSum(h)
+			r.spent[stage].Count += h.Count()
 		}
 	}
 	for _, w := range r.sliding {

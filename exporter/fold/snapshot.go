@@ -15,6 +15,16 @@ type Snapshot struct {
 	// Quantiles are those of the sliding windows at the end of each window committed in this round.
 	Quantiles []RankQuantile
 	Layouts   [fact.NumFamilies]int // number of distinct bucket layouts in sight
+	Models    []Model               // sorted by name; what is remembered of them
+	Terms     Terms
+}
+
+// Terms are the lengths, in seconds, and the quantiles that the snapshot's numbers are in terms of.
+type Terms struct {
+	JudgementWindow float64
+	History         float64   // for how long windows and percentiles are remembered
+	Sliding         float64   // length of the sliding window of the remembered percentiles
+	Quantiles       []float64 // of each LatencyPoint
 }
 
 // Phase says in one word what can be expected of an engine's numbers.
@@ -56,6 +66,9 @@ type Engine struct {
 	Fallbacks []Tally // windows that were judged by less than the best method, by reason
 	Conflicts uint64  // windows in which the page contradicted itself
 	Ranks     []Rank  // sorted by ID
+
+	WindowStart float64 // when the open judgement window began; 0 before the first page
+	Past        Past
 }
 
 // Tally counts occurrences of a named thing.

@@ -33,10 +33,14 @@ func (s *State) closeWindow(e *engine, last bool) {
 		return
 	}
 	end := e.last.sent
+	flight := e.ledger.change()
 	ledger := e.ledger.commit(last)
 	length := end - w.start
 	partial := last && length < s.opts.JudgementWindow-1 || length < 0.75*s.opts.JudgementWindow
 	model := soleModel(e.last.sample)
+	past := PastWindow{
+		Start: w.start, End: end, Partial: partial, From: e.past.account(w.start, e.ledger.putOff), Ledger: ledger, InFlight: flight,
+	}
 	for _, o := range e.objectives {
 		ranks := e.covered(o)
 		if len(ranks) == 0 {
@@ -49,16 +53,43 @@ func (s *State) closeWindow(e *engine, last bool) {
 		}
 		s.judgeWindow(e, o, ranks, &out, ledger)
 		s.windows = append(s.windows, out)
+		past.Verdicts = append(past.Verdicts, out.verdict(o.Objective))
+	}
+	if s.opts.History > 0 {
+		e.sumUp(&past)
+		e.past.windows = append(e.past.windows, past)
 	}
 	for _, r := range e.ranks {
 		for _, q := range r.quantiles(s.opts.Quantiles, e.last.sample.Traits.AbortsFinish) {
 			s.quantiles = append(s.quantiles, RankQuantile{Engine: r.id, Model: r.model, Quantile: q})
 		}
+		s.rememberRank(e, r, end)
 		r.forget(end)
-		r.finished = nil
+		r.finished, r.spent = nil, [NumStages]Spent{}
 	}
 	e.committed = true
 	e.window = window{start: end}
+}
+
+// verdict is what is remembered of the window under its objective.
+func (w *Window) verdict(o *slo.Objective) Verdict {
+	return Verdict{
+		Objective: o, Judged: w.Evidence != "", Reason: w.Reason, Requests: Number{w.Requests, w.RequestsOK},
+		Lower: w.Lower, Upper: w.Upper, Violations: w.Violations, Sequences: Number{w.Sequences, w.SequencesOK}, Method: w.Method, Note: w.Note,
+	}
+}
+
+// sumUp adds to a window what all ranks did in it.
+func (e *engine) sumUp(w *PastWindow) {
+	w.Sequences.Known = true
+	for _, r := range e.ranks {
+		w.Sequences.N += total(r.finished)
+		w.Sequences.Known = w.Sequences.Known && len(e.lastRank(r).Finished) > 0
+		for stage, spent := range r.spent {
+			w.Spent[stage].Seconds += spent.Seconds
+			w.Spent[stage].Count += spent.Count
+		}
+	}
 }
 
 // covered lists the ranks whose model the objective is about.
