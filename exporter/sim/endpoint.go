@@ -1,0 +1,280 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// maxNoticed is the longest time, in seconds, that a front end takes to notice that its engine core is dead.
+const maxNoticed = 2
+
+// endpoint is one server: a front end that takes HTTP requests, and its ranks.
+type endpoint struct {
+	world  *World
+	config Engine
+	rng    *rand.Rand
+	ranks  []*rank
+
+	up       bool // the port answers
+	dead     bool // the engine core is gone, and the front end has not noticed
+	process  int  // from 1
+	booted   float64
+	inFlight map[uint64]*request
+	http     *httpStats
+	refusals float64 // admission refusals of this process
+	page     *page
+}
+
+func newEndpoint(w *World, c Engine, rng *rand.Rand) *endpoint {
+	e := &endpoint{world: w, config: c.withDefaults(), rng: rng}
+	for i := range e.config.Ranks {
+		e.ranks = append(e.ranks, newRank(e, i, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))))
+	}
+	return e
+}
+
+// boot starts a process: all counters are 0.
+func (e *endpoint) boot() {
+	e.up, e.dead, e.booted = true, false, e.world.now
+	e.process++
+	e.inFlight, e.http, e.refusals, e.page = map[uint64]*request{}, newHTTPStats(), 0, nil
+	for _, r := range e.ranks {
+		r.boot(newStats(&e.config))
+	}
+}
+
+// plan lets an outage happen.
+func (w *World) plan(o Outage) {
+	e := w.byID[o.Engine]
+	w.at(o.After, func() {
+		if o.Every > 0 {
+			again := o
+			again.After = w.now + o.Every
+			w.plan(again)
+		}
+		if !e.up || e.dead {
+			return
+		}
+		if !o.Crash {
+			e.exit(o.Down)
+			return
+		}
+		e.dead = true
+		for _, r := range e.ranks {
+			r.halt()
+		}
+		w.after(0.5+(maxNoticed-0.5)*e.rng.Float64(), func() { e.exit(o.Down) })
+	})
+}
+
+// exit ends the process and everything in it. What a front end still sends when it goes down, an error inside a 200 or a
+// 500, comes after its last page, so that no counter ever shows it.
+func (e *endpoint) exit(down float64) {
+	e.up = false
+	for _, r := range e.ranks {
+		r.halt()
+	}
+	for _, id := range slices.Sorted(maps.Keys(e.inFlight)) {
+		r := e.inFlight[id]
+		if r.settled { // its work was done, and counted; only the response is cut off
+			e.leave(r, r.outcome)
+			continue
+		}
+		r.status = 500
+		if r.streaming() {
+			r.status = 200
+		}
+		e.leave(r, Lost)
+	}
+	e.world.after(down, e.boot)
+}
+
+// request is one HTTP request.
+type request struct {
+	clients   *clients
+	id        uint64
+	logical   uint64
+	attempt   int
+	class     string
+	n         int
+	prefix    shared
+	stream    bool
+	arrived   float64
+	status    int
+	process   int
+	sequences []*sequence
+	left      int // sequences that have not ended
+	failed    bool
+	answered  bool // a first token came
+	settled   bool // its outcome is decided; only its response may still be on the way
+	outcome   Outcome
+}
+
+// streaming says that the response has begun with a 200, so that whatever follows cannot change the status.
+func (r *request) streaming() bool { return r.stream && r.answered }
+
+// receive takes a request in.
+func (e *endpoint) receive(r *request, bad bool) {
+	w := e.world
+	r.arrived, r.process = w.now, e.process
+	e.inFlight[r.id] = r
+	process := e.process
+	// alive guards what was planned for a process that may be gone by then.
+	alive := func(f func()) func() {
+		return func() {
+			if e.up && e.process == process {
+				f()
+			}
+		}
+	}
+	need := 0
+	for _, s := range r.sequences {
+		need = max(need, s.prompt+s.asked)
+	}
+	switch {
+	case bad, need > e.config.MaxModelLen, need > e.config.Blocks*e.config.BlockSize:
+		w.after(0.001+0.003*e.rng.Float64(), alive(func() { e.answer(r, 400, RejectedClient) }))
+	case e.config.MaxQueued > 0 && e.queued() >= e.config.MaxQueued:
+		e.refusals++
+		status := 503
+		if e.rng.Float64() < streamedRefusals {
+			status = 200 // it passed a first check, and was refused after the headers had been sent
+		}
+		w.after(0.002+0.004*e.rng.Float64(), alive(func() { e.answer(r, status, RejectedAdmission) }))
+	default:
+		w.after(e.overhead(), alive(func() {
+			if r.settled || e.dead {
+				return
+			}
+			target := e.leastLoaded()
+			for _, s := range r.sequences {
+				target.add(s)
+			}
+		}))
+	}
+}
+
+// streamedRefusals is the share of admission refusals that come inside a 200: 16 of 150 on a real engine at 20 requests a
+// second (docs/sim.md).
+const streamedRefusals = 0.107
+
+// overhead is what the front end takes before it queues a request, seconds.
+func (e *endpoint) overhead() float64 {
+	const sigma = 0.5
+	return e.config.Overhead * math.Exp(sigma*e.rng.NormFloat64()-sigma*sigma/2)
+}
+
+func (e *endpoint) queued() int {
+	n := 0
+	for _, r := range e.ranks {
+		n += r.waiting.len()
+	}
+	return n
+}
+
+// leastLoaded is the rank that vLLM's balancer would choose: a waiting sequence weighs four running ones.
+func (e *endpoint) leastLoaded() *rank {
+	return slices.MinFunc(e.ranks, func(a, b *rank) int {
+		return cmp.Compare(4*a.waiting.len()+len(a.running), 4*b.waiting.len()+len(b.running))
+	})
+}
+
+// firstToken hears that a sequence has begun to answer.
+func (e *endpoint) firstToken(r *rank, s *sequence) {
+	s.request.answered = true
+	if t := e.world.config.Truth.FirstToken; t != nil {
+		t(FirstToken{Engine: e.config.ID, Rank: r.index, Process: e.process, At: e.world.Now(), TTFT: s.ttft()})
+	}
+}
+
+// sequenceDone hears that a sequence has ended. The request ends with its last one.
+func (e *endpoint) sequenceDone(r *rank, s *sequence) {
+	q := s.request
+	if t := e.world.config.Truth.Sequence; t != nil {
+		times := s.times()
+		t(Sequence{
+			Request: q.id, Engine: e.config.ID, Rank: r.index, Process: e.process, Reason: s.reason,
+			Values: fact.Request{
+				End: e.world.Now(), TTFT: s.ttft(), E2E: s.e2e(), Queue: times[2], Prefill: times[4], Decode: times[5],
+				PromptTokens: s.prompt, OutputTokens: s.generated,
+			},
+		})
+	}
+	q.failed = q.failed || s.reason == "error"
+	if q.left--; q.left > 0 {
+		return
+	}
+	longest := 0
+	for _, s := range q.sequences {
+		longest = max(longest, s.generated)
+	}
+	r.stats.params.observe(float64(q.n))
+	r.stats.longest.observe(float64(longest))
+	status := 200
+	q.settled, q.outcome = true, Finished
+	if q.failed {
+		q.outcome = Failed
+		if !q.stream {
+			status = 500
+		}
+	}
+	process := e.process
+	e.world.after(e.lag(), func() {
+		if e.up && e.process == process {
+			e.answer(q, status, q.outcome)
+		}
+	})
+}
+
+// lag is from the end of the work to the end of its response, seconds: the counter of responses moves then.
+func (e *endpoint) lag() float64 { return min(0.0005+0.001*e.rng.ExpFloat64(), 0.01) }
+
+// cancel hears that the client has closed the connection. vLLM forgets the request at once, counts its response as 2xx
+// whether or not it had begun, and no other counter shows it.
+func (e *endpoint) cancel(r *request) {
+	if r.settled || !e.up || r.process != e.process {
+		return
+	}
+	r.settled, r.outcome = true, Cancelled
+	for _, s := range r.sequences {
+		if s.generated < s.want {
+			s.gone = true
+		}
+	}
+	if !e.dead {
+		for _, k := range e.ranks {
+			k.drop()
+		}
+	}
+	process := e.process
+	e.world.after(e.lag(), func() {
+		if e.up && e.process == process {
+			e.answer(r, 200, Cancelled)
+		}
+	})
+}
+
+// answer is the end of a response, when the front end counts it.
+func (e *endpoint) answer(r *request, status int, o Outcome) {
+	r.status = status
+	e.http.count(r, status, e.world.now)
+	e.leave(r, o)
+}
+
+// leave is the end of a request, whatever it was.
+func (e *endpoint) leave(r *request, o Outcome) {
+	r.settled = true
+	delete(e.inFlight, r.id)
+	if t := e.world.config.Truth.Request; t != nil {
+		t(Request{
+			ID: r.id, Logical: r.logical, Attempt: r.attempt, Class: r.class, Engine: e.config.ID, Process: r.process,
+			Arrived: e.world.config.Start + r.arrived, Ended: e.world.Now(), Status: r.status, Outcome: o, Sequences: r.n,
+		})
+	}
+	r.clients.ended(r, o)
+}

@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// appendValue writes a number as Python's prometheus_client does: repr, but with an exponent from a million on, whose
+// digits behind the second are not what one expects: 1e+06, 1e+010 (exposition.py, floatToGoString).
+func appendValue(dst []byte, v float64) []byte {
+	switch {
+	case math.IsInf(v, 1):
+		return append(dst, "+Inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-Inf"...)
+	case math.IsNaN(v):
+		return append(dst, "NaN"...)
+	case v == math.Trunc(v) && v >= 0 && v < 1e6: // most values are counts
+		dst = strconv.AppendUint(dst, uint64(v), 10)
+		return append(dst, ".0"...)
+	}
+	s := repr(v)
+	if dot := strings.IndexByte(s, '.'); v > 0 && dot > 6 {
+		mantissa := strings.TrimRight(s[:1]+"."+s[1:dot]+s[dot+1:], "0.")
+		dst = append(dst, mantissa...)
+		dst = append(dst, "e+0"...)
+		return strconv.AppendInt(dst, int64(dot-1), 10)
+	}
+	return append(dst, s...)
+}
+
+// repr is Python's float.__repr__: the shortest digits that read back as the same number, with an exponent below 1e-4
+// and from 1e16 on.
+func repr(v float64) string {
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.ContainsRune(s, '.') {
+		s += ".0"
+	}
+	return s
+}

@@ -1,0 +1,275 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ContentType is that of the pages.
+const ContentType = "text/plain; version=1.0.0; charset=utf-8"
+
+// Page is the engine's page as it is now, and false while nothing listens. Looking changes nothing in the world.
+func (w *World) Page(engine string) ([]byte, bool) {
+	e := w.byID[engine]
+	if e == nil || !e.up {
+		return nil, false
+	}
+	if e.page == nil || e.page.statuses != len(e.http.statuses) {
+		e.page = newPage(e)
+	}
+	mended := e.tear()
+	body := make([]byte, 0, e.page.size+4096)
+	for _, part := range e.page.parts {
+		body = part(body)
+	}
+	mended()
+	e.page.size = len(body)
+	return body, true
+}
+
+// tear makes the page one that was rendered while the front end took note of a finished sequence, with the probability
+// that the configuration says: some families have it and the later ones have not. The function undoes it.
+func (e *endpoint) tear() (mend func()) {
+	dice := rand.New(rand.NewPCG(e.world.config.Seed, math.Float64bits(e.world.now)))
+	if dice.Float64() >= e.config.Torn {
+		return func() {}
+	}
+	var undo []func()
+	for _, r := range e.ranks {
+		if len(r.stats.unsettled) == 0 {
+			continue
+		}
+		times := r.stats.finishTimes()
+		cut := dice.IntN(len(times))
+		for f := cut; f < len(times); f++ {
+			h := times[f]
+			counts, sum := slices.Clone(h.counts), h.sum
+			for _, s := range r.stats.unsettled {
+				h.forget(s.times()[f])
+			}
+			undo = append(undo, func() { h.counts, h.sum = counts, sum })
+		}
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}
+}
+
+// page is an endpoint's page but for its values.
+type page struct {
+	parts    []func([]byte) []byte
+	statuses int // HTTP status groups that it shows
+	size     int // bytes of the last rendering
+
+	e       *endpoint
+	created float64 // when the metrics were created, unix seconds
+	born    int     // created timestamps given out
+}
+
+// Metrics are created in the order of the page, some tens of microseconds apart.
+const creationStep = 37e-6
+
+func newPage(e *endpoint) *page {
+	p := &page{statuses: len(e.http.statuses), e: e, created: e.world.config.Start + e.booted - 0.5}
+	if !e.config.MultiProcess {
+		p.process()
+	}
+	if e.config.MultiProcess {
+		// A page of several processes is put together from files, by type.
+		for _, kind := range []string{"gauge", "summary", "counter", "histogram"} {
+			p.families(kind)
+		}
+		return p
+	}
+	p.families("")
+	return p
+}
+
+// families adds those of one kind; "" is all.
+func (p *page) families(kind string) {
+	is := func(f family) bool { return kind == "" || kind == f.kind }
+	for i, f := range engineFamilies {
+		if i > 0 && engineFamilies[i-1].name == "vllm:request_success_total" && is(admissionFamily) {
+			p.admission()
+		}
+		if is(f) {
+			p.engineFamily(f)
+		}
+	}
+	if is(cacheConfigFamily) {
+		p.cacheConfig()
+	}
+	p.front(is)
+}
+
+func (p *page) literal(s string) {
+	p.parts = append(p.parts, func(b []byte) []byte { return append(b, s...) })
+}
+
+func (p *page) declare(f family) { p.declareAs(f.name, f.help, f.kind) }
+
+func (p *page) declareAs(name, help, kind string) {
+	p.literal("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n")
+}
+
+// sample adds a line whose value is read when the page is rendered; nil is always 0.
+func (p *page) sample(name, labels string, value *float64) {
+	head := name + labels + " "
+	if value == nil {
+		p.literal(head + "0.0\n")
+		return
+	}
+	p.parts = append(p.parts, func(b []byte) []byte {
+		return append(appendValue(append(b, head...), *value), '\n')
+	})
+}
+
+func (p *page) fixed(name, labels string, value float64) {
+	p.literal(string(appendValue([]byte(name+labels+" "), value)) + "\n")
+}
+
+// creation adds the created timestamps of a family's children, which are a family of their own.
+func (p *page) creation(f family, labels []string, at func(child int) float64) {
+	if p.e.config.MultiProcess {
+		return
+	}
+	name := f.name + "_created"
+	if f.kind == "counter" {
+		name = strings.TrimSuffix(f.name, "_total") + "_created"
+	}
+	p.declareAs(name, f.help, "gauge")
+	for i, l := range labels {
+		p.fixed(name, l, at(i))
+	}
+}
+
+// atBoot gives each child its time of creation.
+func (p *page) atBoot(int) float64 {
+	p.born++
+	return p.created + creationStep*float64(p.born)
+}
+
+// labelled writes labels in prometheus_client's order, the alphabet's.
+func labelled(pairs ...string) string {
+	var texts []string
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i] != "" {
+			texts = append(texts, pairs[i]+`="`+escape(pairs[i+1])+`"`)
+		}
+	}
+	slices.Sort(texts)
+	return "{" + strings.Join(texts, ",") + "}"
+}
+
+func escape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(s)
+}
+
+func (p *page) engineFamily(f family) {
+	p.declare(f)
+	var labels []string
+	values := f.values
+	if f.label == "" {
+		values = []string{""}
+	}
+	for i, v := range values {
+		for _, r := range p.e.ranks {
+			pairs := []string{"engine", strconv.Itoa(r.index), "model_name", p.e.config.Model, f.label, v}
+			labels = append(labels, labelled(pairs...))
+			switch {
+			case f.histogram != nil:
+				p.histogram(f.name, f.histogram(r.stats), pairs...)
+			case f.value != nil:
+				p.sample(f.name, labels[len(labels)-1], f.value(r.stats, i))
+			default:
+				p.sample(f.name, labels[len(labels)-1], nil)
+			}
+		}
+	}
+	if f.kind != "gauge" {
+		p.creation(f, labels, p.atBoot)
+	}
+}
+
+// histogram adds a histogram's lines: buckets, count, sum, and on a page of several processes the sum first.
+func (p *page) histogram(name string, h *histogram, pairs ...string) {
+	var heads []string
+	for i := range h.counts {
+		le := "+Inf"
+		if i < len(h.edges) {
+			le = string(appendValue(nil, h.edges[i]))
+		}
+		heads = append(heads, name+"_bucket"+labelled(append(pairs, "le", le)...)+" ")
+	}
+	plain := ""
+	if len(pairs) > 0 {
+		plain = labelled(pairs...)
+	}
+	count, sum := name+"_count"+plain+" ", name+"_sum"+plain+" "
+	sumFirst := p.e.config.MultiProcess
+	p.parts = append(p.parts, func(b []byte) []byte {
+		writeSum := func() { b = append(appendValue(append(b, sum...), h.sum), '\n') }
+		if sumFirst {
+			writeSum()
+		}
+		var total uint64
+		for i, c := range h.counts {
+			total += c
+			b = append(appendValue(append(b, heads[i]...), float64(total)), '\n')
+		}
+		b = append(appendValue(append(b, count...), float64(total)), '\n')
+		if !sumFirst {
+			writeSum()
+		}
+		return b
+	})
+}
+
+func (p *page) admission() {
+	p.declare(admissionFamily)
+	var labels []string
+	for i, reason := range []string{"max_num_queued_reqs", "max_num_queued_tokens"} {
+		labels = append(labels, labelled("model_name", p.e.config.Model, "reason", reason))
+		if i == 0 {
+			p.sample(admissionFamily.name, labels[i], &p.e.refusals)
+		} else {
+			p.sample(admissionFamily.name, labels[i], nil)
+		}
+	}
+	p.creation(admissionFamily, labels, p.atBoot)
+}
+
+func (p *page) cacheConfig() {
+	c := &p.e.config
+	tokens := c.Blocks * c.BlockSize
+	p.declare(cacheConfigFamily)
+	for _, r := range p.e.ranks {
+		p.literal(fmt.Sprintf(cacheConfig, c.BlockSize, c.BlockSize, pythonBool(!c.NoPrefixCache), r.index,
+			appendValue(nil, math.Round(float64(tokens)/float64(c.MaxModelLen)*100)/100), tokens, c.Blocks*c.Ranks) + " 1.0\n")
+	}
+}
+
+func pythonBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// cacheConfig are the labels of vllm:cache_config_info: block size twice, prefix caching, rank, concurrency at the
+// longest length, tokens, blocks.
+const cacheConfig = `vllm:cache_config_info{_block_size_resolved="True",block_size="%d",cache_dtype="auto",cache_hit_alignment_tokens="None",` +
+	`effective_attention_block_size="%d",enable_mamba_shared_prefix_checkpoint="False",enable_prefix_caching="%s",engine="%d",` +
+	`gpu_memory_utilization="0.92",hash_block_size="None",is_attention_free="False",kv_cache_dtype_skip_layers="[]",kv_cache_layout="None",` +
+	`kv_cache_max_concurrency="%s",kv_cache_memory_bytes="1073741824",kv_cache_size_tokens="%d",kv_offloading_backend="native",` +
+	`kv_offloading_size="None",kv_sharing_fast_prefill="False",mamba_block_size="None",mamba_cache_dtype="auto",mamba_cache_mode="none",` +
+	`mamba_page_size_padded="None",mamba_ssm_cache_dtype="auto",num_cpu_blocks="None",num_gpu_blocks="%d",num_gpu_blocks_override="None",` +
+	`prefix_cache_retention_interval="0",prefix_caching_hash_algo="sha256",prefix_match_unit="None",replayssm_buffer_len="16",` +
+	`skip_page_size_padded="None",sliding_window="None",swa_bounded_replay="True",use_kda_recoverssm="False",use_replayssm="False",` +
+	`user_specified_block_size="False"}`

@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// sequence is one stream of output tokens.
+type sequence struct {
+	request *request
+	prompt  int // tokens
+	want    int // output tokens until it ends
+	asked   int // max_tokens
+	reason  string
+
+	cached    int // prompt tokens found in the prefix cache at first scheduling
+	computed  int // tokens whose KV is there
+	generated int // output tokens so far
+	chunk     int // tokens computed in the step that is under way
+	blocks    int // KV blocks of its own
+	prefix    *prefix
+	sharing   bool // its prefix's blocks are the cache's, not its own
+
+	queued, scheduled, first, last float64 // seconds since the world's start; scheduled < 0: not yet
+	preempted                      int
+	gone                           bool // its client is: the front end has forgotten it
+}
+
+// known is the number of tokens that there are: the KV of all of them is needed for the next one.
+func (s *sequence) known() int { return s.prompt + s.generated }
+
+// rank is one scheduler with its batch: an engine core.
+type rank struct {
+	endpoint *endpoint
+	index    int
+	rng      *rand.Rand
+	cost     StepCost
+
+	waiting queue
+	running []*sequence
+	gone    bool // some sequence is
+
+	free     int // KV blocks
+	prefixes map[string]*prefix
+
+	began, end float64 // of the step under way; end is +Inf when there is none
+	previous   float64 // end of the step before
+	load       stepLoad
+	stats      *stats
+	gpu        meter
+}
+
+// stepLoad is what one step works on.
+type stepLoad struct {
+	prefill int // prompt tokens
+	decodes int // sequences that get another token
+	context int // tokens in their context
+}
+
+func newRank(e *endpoint, index int, rng *rand.Rand) *rank {
+	r := &rank{endpoint: e, index: index, rng: rng, cost: e.config.Step, end: math.Inf(1), previous: -1}
+	r.gpu.model = e.config.GPU
+	return r
+}
+
+// boot is a new process: nothing cached, nothing running, nothing counted.
+func (r *rank) boot(stats *stats) {
+	r.waiting, r.running, r.gone = queue{}, nil, false
+	r.free, r.prefixes = r.endpoint.config.Blocks, map[string]*prefix{}
+	r.end, r.previous, r.stats = math.Inf(1), -1, stats
+}
+
+// halt stops the core in the middle of what it is doing.
+func (r *rank) halt() {
+	if !math.IsInf(r.end, 1) {
+		r.gpu.add(r.load, r.cost, r.began, r.endpoint.world.now)
+	}
+	r.end = math.Inf(1)
+}
+
+// add queues a sequence.
+func (r *rank) add(s *sequence) {
+	s.queued, s.scheduled = r.endpoint.world.now, -1
+	r.waiting.push(s)
+	if math.IsInf(r.end, 1) {
+		r.startStep()
+	}
+}
+
+// drop says that there are sequences whose clients are gone. Their blocks are given back when the next step is planned.
+func (r *rank) drop() {
+	r.gone = true
+	if math.IsInf(r.end, 1) {
+		r.startStep()
+	}
+}
+
+// startStep plans a step, running sequences first, then those that wait, in the order of their arrival, under the token
+// budget. Without work there is none.
+func (r *rank) startStep() {
+	r.sweep()
+	r.load = stepLoad{}
+	budget := r.endpoint.config.TokenBudget
+	whole := true // nobody was preempted
+	for i := 0; i < len(r.running); i++ {
+		s := r.running[i]
+		s.chunk = 0
+		n := min(s.known()-s.computed, budget)
+		for n > 0 && !r.allocate(s, s.computed+n) {
+			whole = false
+			victim := r.running[len(r.running)-1]
+			r.preempt(victim)
+			if victim == s {
+				n = 0
+			}
+		}
+		budget -= n
+		r.work(s, n)
+	}
+	if whole {
+		r.admit(budget)
+	}
+	if r.load == (stepLoad{}) {
+		r.publish()
+		return
+	}
+	noise := 1.0
+	if sigma := r.cost.Noise; sigma > 0 {
+		noise = math.Exp(sigma*r.rng.NormFloat64() - sigma*sigma/2)
+	}
+	r.began = r.endpoint.world.now
+	r.end = r.began + noise*(r.cost.Base+r.cost.Prefill*float64(r.load.prefill)+r.cost.Sequence*float64(r.load.decodes)+r.cost.KV*float64(r.load.context))
+}
+
+// work puts n tokens of a sequence into the step.
+func (r *rank) work(s *sequence, n int) {
+	s.chunk = n
+	switch {
+	case n == 0:
+	case s.generated > 0 && s.computed+1 == s.known():
+		r.load.decodes++
+		r.load.context += s.known()
+	default:
+		r.load.prefill += n
+	}
+}
+
+// admit takes sequences from the queue while there is room.
+func (r *rank) admit(budget int) {
+	for budget > 0 && len(r.running) < r.endpoint.config.MaxSeqs && r.waiting.len() > 0 {
+		s := r.waiting.front()
+		hit := r.lookup(s)
+		n := min(s.known()-hit, budget)
+		if !r.allocate(s, hit+n) {
+			r.release(s)
+			return
+		}
+		r.waiting.pop()
+		if s.scheduled < 0 {
+			s.scheduled, s.cached = r.endpoint.world.now, hit
+			r.stats.looked(s.prompt, hit)
+		}
+		s.computed = hit
+		budget -= n
+		r.work(s, n)
+		r.running = append(r.running, s)
+	}
+}
+
+// preempt takes a running sequence's blocks away; it will compute them anew. It goes to the front of the queue.
+func (r *rank) preempt(s *sequence) {
+	r.running = r.running[:len(r.running)-1]
+	r.release(s)
+	s.computed, s.chunk = 0, 0
+	s.preempted++
+	r.stats.preemptions++
+	r.waiting.unshift(s)
+}
+
+// sweep forgets the sequences whose clients are gone.
+func (r *rank) sweep() {
+	if !r.gone {
+		return
+	}
+	r.gone = false
+	kept := r.running[:0]
+	for _, s := range r.running {
+		if s.gone {
+			r.release(s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	clear(r.running[len(kept):])
+	r.running = kept
+	r.waiting.sweep()
+}
+
+// finishStep is the end of a step: tokens come out, the front end takes note of them, and the next step begins.
+func (r *rank) finishStep() {
+	now := r.endpoint.world.now
+	r.gpu.add(r.load, r.cost, r.began, now)
+	r.stats.unsettled = r.stats.unsettled[:0]
+	outputs, prompts, steady := 0, 0, 0
+	kept := r.running[:0]
+	for _, s := range r.running {
+		s.computed += s.chunk
+		if s.prefix != nil && !s.sharing {
+			r.share(s)
+		}
+		if s.chunk == 0 || s.computed < s.known() || s.gone {
+			kept = append(kept, s)
+			continue
+		}
+		s.generated++
+		outputs++
+		switch {
+		case s.generated == 1:
+			prompts += s.prompt - s.cached
+			s.first = now
+			r.stats.firstToken(s, now)
+			r.endpoint.firstToken(r, s)
+		case s.last == r.previous:
+			steady++ // most sequences get a token in every step, so they share one gap
+		default:
+			r.stats.gaps.observe(now - s.last)
+		}
+		s.last = now
+		if s.generated < s.want {
+			kept = append(kept, s)
+			continue
+		}
+		r.release(s)
+		r.stats.finished(s)
+		r.endpoint.sequenceDone(r, s)
+	}
+	clear(r.running[len(kept):])
+	r.running = kept
+	r.stats.gaps.observeN(now-r.previous, steady)
+	r.stats.step(prompts, outputs)
+	r.previous, r.end = now, math.Inf(1)
+	r.publish()
+	r.startStep()
+}
+
+// publish sets the gauges: the front end hears of them with the outputs of a step, so between two steps they lag.
+func (r *rank) publish() {
+	r.stats.running, r.stats.waiting = float64(len(r.running)), float64(r.waiting.len())
+	r.stats.usage = r.usage()
+}
+
+// queue is a first-in first-out queue that can also be put back into.
+type queue struct {
+	items []*sequence
+	head  int
+}
+
+func (q *queue) len() int         { return len(q.items) - q.head }
+func (q *queue) front() *sequence { return q.items[q.head] }
+func (q *queue) push(s *sequence) { q.items = append(q.items, s) }
+
+func (q *queue) pop() {
+	q.items[q.head] = nil
+	q.head++
+	if q.head > 64 && q.head > len(q.items)/2 {
+		q.items = append(q.items[:0:0], q.items[q.head:]...)
+		q.head = 0
+	}
+}
+
+func (q *queue) unshift(s *sequence) {
+	if q.head == 0 {
+		q.items = append([]*sequence{nil}, q.items...)
+		q.head = 1
+	}
+	q.head--
+	q.items[q.head] = s
+}
+
+func (q *queue) sweep() {
+	kept := q.items[:0]
+	for _, s := range q.items[q.head:] {
+		if !s.gone {
+			kept = append(kept, s)
+		}
+	}
+	clear(q.items[len(kept):])
+	q.items, q.head = kept, 0
+}

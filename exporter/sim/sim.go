@@ -1,0 +1,174 @@
+// Package sim is a world of clients, vLLM engines and GPUs on a virtual clock, in which every request's fate is known.
+// An engine shows of itself what a real one would: its metrics page, byte for byte in the manner of vLLM V1. What the
+// page cannot tell is told to whoever asks for the truth. Pure and seeded: the same configuration gives the same world,
+// however often it is looked at. It does not know how pages are read.
+package sim
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Config describes a world.
+type Config struct {
+	Seed    uint64
+	Start   float64 // unix seconds; all times given to and by the world are unix seconds
+	Engines []Engine
+	Loads   []Load
+	Outages []Outage
+	Truth   Truth
+}
+
+// Outage is a process that dies.
+type Outage struct {
+	Engine string
+	After  float64 // seconds from the start of the world to the first death
+	Every  float64 // seconds from one death to the next; 0: once
+	Down   float64 // seconds from the end of the old process until the new one answers
+	// Crash: the engine core dies first, and its front end goes on answering, with frozen numbers, until it notices after
+	// a second or two. Otherwise the whole process is gone at once, with all that it was working on.
+	Crash bool
+}
+
+// World is a running world. Not for concurrent use.
+type World struct {
+	config    Config
+	now       float64 // seconds since the start
+	events    events
+	serial    uint64 // of events, so that those of one instant happen in the order in which they were planned
+	requests  uint64 // ids given out
+	endpoints []*endpoint
+	byID      map[string]*endpoint
+}
+
+// New builds a world at its start, or says everything that is wrong with the configuration.
+func New(c Config) (*World, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	w := &World{config: c, byID: map[string]*endpoint{}}
+	for i := range c.Engines {
+		e := newEndpoint(w, c.Engines[i], w.random(1, uint64(i)))
+		w.endpoints = append(w.endpoints, e)
+		w.byID[e.config.ID] = e
+		e.boot()
+	}
+	for i := range c.Loads {
+		newClients(w, &c.Loads[i], w.random(2, uint64(i))).start()
+	}
+	for _, o := range c.Outages {
+		w.plan(o)
+	}
+	return w, nil
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	ids := map[string]bool{}
+	for i := range c.Engines {
+		e := &c.Engines[i]
+		if ids[e.ID] {
+			errs = append(errs, fmt.Errorf("two engines are called %q", e.ID))
+		}
+		ids[e.ID] = true
+		errs = append(errs, e.validate())
+	}
+	for i := range c.Loads {
+		l := &c.Loads[i]
+		errs = append(errs, l.validate())
+		for _, id := range l.Engines {
+			if !ids[id] {
+				errs = append(errs, fmt.Errorf("load %q is for engine %q, which does not exist", l.Name, id))
+			}
+		}
+	}
+	for _, o := range c.Outages {
+		if !ids[o.Engine] {
+			errs = append(errs, fmt.Errorf("an outage is of engine %q, which does not exist", o.Engine))
+		}
+		if o.Down < loading+1 || o.After < 0 || o.Every < 0 || (o.Every > 0 && o.Every <= o.Down+maxNoticed) {
+			errs = append(errs, fmt.Errorf("outage of engine %q: it must be down for at least %d s, and up again before the next", o.Engine, loading+1))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// random is a source of its own for each part of the world, so that a change to one part leaves the others' dice alone.
+func (w *World) random(part, index uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(w.config.Seed, part<<32|index))
+}
+
+// Now is the world's time, unix seconds.
+func (w *World) Now() float64 { return w.config.Start + w.now }
+
+// Run lets everything happen that happens up to and including a time. A time that has passed changes nothing.
+func (w *World) Run(until float64) {
+	until -= w.config.Start
+	for {
+		r, end := w.nextStep()
+		event := math.Inf(1)
+		if len(w.events) > 0 {
+			event = w.events[0].at
+		}
+		switch {
+		case min(event, end) > until:
+			w.now = max(w.now, until)
+			return
+		case event <= end:
+			e := heap.Pop(&w.events).(happening)
+			w.now = e.at
+			e.happen()
+		default:
+			w.now = end
+			r.finishStep()
+		}
+	}
+}
+
+// nextStep is the engine step that ends first, of a handful of ranks.
+func (w *World) nextStep() (first *rank, end float64) {
+	end = math.Inf(1)
+	for _, e := range w.endpoints {
+		for _, r := range e.ranks {
+			if r.end < end {
+				first, end = r, r.end
+			}
+		}
+	}
+	return first, end
+}
+
+// at plans something for a time in seconds since the start.
+func (w *World) at(t float64, happen func()) {
+	w.serial++
+	heap.Push(&w.events, happening{at: max(t, w.now), serial: w.serial, happen: happen})
+}
+
+// after plans something for a number of seconds from now.
+func (w *World) after(seconds float64, happen func()) { w.at(w.now+seconds, happen) }
+
+// happening is something that is going to happen.
+type happening struct {
+	at     float64
+	serial uint64
+	happen func()
+}
+
+type events []happening
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].serial < e[j].serial)
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(happening)) }
+func (e *events) Pop() any {
+	old := *e
+	last := old[len(old)-1]
+	old[len(old)-1] = happening{}
+	*e = old[:len(old)-1]
+	return last
+}
