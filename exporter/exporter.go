@@ -35,7 +35,7 @@ type Reducer interface {
 	Apply(fold.Round) *fold.Snapshot
 }
 
-// Config is what an Exporter needs. Parallel, Logger and Started may be left out.
+// Config is what an Exporter needs. Parallel, Logger, Started and Version may be left out.
 type Config struct {
 	Interval time.Duration // from the start of one round to the start of the next
 	Timeout  time.Duration // of one poll; the round's deadline of 0.8 Interval cuts it short
@@ -48,6 +48,7 @@ type Config struct {
 
 	Logger  *slog.Logger // nothing is logged by default
 	Started time.Time    // when polling starts; now by default. The reducer must have been told the same
+	Version string       // of this program, for people
 }
 
 // Exporter polls in rounds and serves the last round's snapshot.

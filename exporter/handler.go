@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/web"
 )
 
 // Limits of the metrics page. A page of 16 engines takes about 20 ms; Prometheus gives up after 10 s by default.
@@ -33,7 +35,7 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 			return nil, fmt.Errorf("register collector: %w", err)
 		}
 	}
-	status, err := newStatusPage(e)
+	pages, err := web.New(web.Config{View: e.webView, Objectives: c.Objectives, Address: shownURL, Version: c.Version, Logger: c.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +55,16 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /-/healthy", e.serveHealthy)
 	mux.HandleFunc("GET /-/ready", e.serveReady)
 	mux.HandleFunc("GET /debug/round", e.serveRound)
-	mux.Handle("GET /{$}", status)
+	for _, path := range []string{"GET /{$}", "GET /engine/", "GET /slo/"} {
+		mux.Handle(path, pages)
+	}
 	return secured(mux), nil
+}
+
+// webView is what the status page is about.
+func (e *Exporter) webView() web.View {
+	v := e.view()
+	return web.View{Snapshot: v.snapshot, Ended: v.ended, Interval: e.interval, Rounds: v.rounds, Missed: v.missed, Down: v.down}
 }
 
 // secured sets the headers that keep a browser from doing anything with a page but showing it.

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/common/version"
+
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery"
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
 	"github.com/goodput-exporter/goodput-exporter/exporter"
@@ -63,5 +65,6 @@ func newExporter(cfg *config.Config, log *slog.Logger) (*exporter.Exporter, erro
 		Objectives: cfg.Objectives(),
 		Logger:     log,
 		Started:    started,
+		Version:    version.Version,
 	})
 }

@@ -28,7 +28,7 @@ func (l *ledger) commit(last bool) Ledger {
 		return w // what the page lacks may come back, and then tells of this window too
 	}
 	if w.Absent == "" {
-		l.commitOutcomes(&w, d, last)
+		l.commitOutcomes(&w, d)
 	} else if l.lacking == "" {
 		// Refusals and failures do not rest on the identity that is broken, and stay in every denominator.
 		w.RejectedAdmission, w.RejectedClient = exactly(d.admission), exactly(d.http4xx)
@@ -71,15 +71,11 @@ func (l *ledger) nextUnexplained() int64 {
 	return step
 }
 
-func (l *ledger) commitOutcomes(w *Ledger, d totals, last bool) {
-	refused := d.admission + l.pending
-	l.pending = 0
-	if !last && !l.died {
-		// A refusal of the last moment may yet be answered with 503 in the next window.
-		l.pending = min(l.newest, max(0, refused-d.http5xx))
-	}
-	settled := refused - l.pending
-	lower, upper := l.elsewhere(d, settled, refused)
+func (l *ledger) commitOutcomes(w *Ledger, d totals) {
+	// A refusal of the last window's last step may be answered in this one.
+	refused := d.admission + l.late
+	l.late = l.newest
+	lower, upper := l.elsewhere(d, d.admission, refused)
 
 	w.RejectedAdmission, w.RejectedClient = exactly(d.admission), exactly(d.http4xx)
 	w.Failed = between(d.errors+d.http5xx-upper, d.errors+d.http5xx-lower)
@@ -89,7 +85,8 @@ func (l *ledger) commitOutcomes(w *Ledger, d totals, last bool) {
 		w.Cancelled = exactly(d.aborts)
 	} else {
 		w.Finished = exactly(d.requests - d.errors)
-		rest := d.http2xx - d.requests - settled + l.carryCancelled
+		// A refusal whose response is still on the way makes this one less; the next window has it back.
+		rest := d.http2xx - d.requests - d.admission + l.carryCancelled
 		w.Cancelled = between(rest+lower, rest+upper)
 		w.cancelledBeside = w.Cancelled
 		l.carryCancelled = min(0, rest+upper+l.relief)

@@ -71,7 +71,8 @@ type Verdict struct {
 	Requests     Number // the denominator
 	Lower, Upper uint64
 	Violations   []Violation
-	Sequences    Number // finished, of the ranks that the objective is about
+	Sequences    Number // finished, of the ranks that the objective is about: the population of all clauses but TTFT
+	FirstTokens  uint64 // of these ranks: the population of a TTFT clause
 	Method       slo.Method
 	Note         string // why a better method was not used
 }

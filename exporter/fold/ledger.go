@@ -64,7 +64,7 @@ type ledger struct {
 	total   totals // since the zero point of this process
 	window  totals // of the open window
 	newest  int64  // admission refusals of the window's last step
-	pending int64  // refusals of the last window's last step, whose 503 may fall into this one
+	late    int64  // refusals of the last window's last step, whose 503 may fall into this one
 
 	inFlight  uint64 // at the last page
 	atStart   uint64 // at the window's start

@@ -53,7 +53,7 @@ func (s *State) closeWindow(e *engine, last bool) {
 		}
 		s.judgeWindow(e, o, ranks, &out, ledger)
 		s.windows = append(s.windows, out)
-		past.Verdicts = append(past.Verdicts, out.verdict(o.Objective))
+		past.Verdicts = append(past.Verdicts, out.verdict(o.Objective, ranks))
 	}
 	if s.opts.History > 0 {
 		e.sumUp(&past)
@@ -72,9 +72,14 @@ func (s *State) closeWindow(e *engine, last bool) {
 }
 
 // verdict is what is remembered of the window under its objective.
-func (w *Window) verdict(o *slo.Objective) Verdict {
+func (w *Window) verdict(o *slo.Objective, ranks []*rank) Verdict {
+	firstTokens := uint64(0)
+	for _, r := range ranks {
+		firstTokens += r.spent[StageTTFT].Count
+	}
 	return Verdict{
-		Objective: o, Judged: w.Evidence != "", Reason: w.Reason, Requests: Number{w.Requests, w.RequestsOK},
+		FirstTokens: firstTokens,
+		Objective:   o, Judged: w.Evidence != "", Reason: w.Reason, Requests: Number{w.Requests, w.RequestsOK},
 		Lower: w.Lower, Upper: w.Upper, Violations: w.Violations, Sequences: Number{w.Sequences, w.SequencesOK}, Method: w.Method, Note: w.Note,
 	}
 }

@@ -52,6 +52,9 @@ func (c *clients) arrive() {
 		}
 	}
 	c.world.at(c.clock, func() {
+		if c.world.over() {
+			return
+		}
 		c.send(c.load.Mix.draw(c.rng))
 		c.arrive()
 	})
@@ -79,7 +82,11 @@ func (c *clients) factor(t float64) float64 {
 
 // think lets a client of a closed loop send after a while.
 func (c *clients) think(share float64) {
-	c.world.after(share*c.load.Closed.Think, func() { c.send(c.load.Mix.draw(c.rng)) })
+	c.world.after(share*c.load.Closed.Think, func() {
+		if !c.world.over() {
+			c.send(c.load.Mix.draw(c.rng))
+		}
+	})
 }
 
 // replay plans the next request of a trace.

@@ -19,6 +19,7 @@ type Config struct {
 	Engines []Engine
 	Loads   []Load
 	Outages []Outage
+	Stop    float64 // seconds from the start after which no client sends anything new; 0: never
 	Truth   Truth
 }
 
@@ -140,6 +141,20 @@ func (w *World) nextStep() (first *rank, end float64) {
 	}
 	return first, end
 }
+
+// Engines lists the ids of all engines, in the configuration's order.
+func (w *World) Engines() (ids []string) {
+	for _, e := range w.endpoints {
+		ids = append(ids, e.config.ID)
+	}
+	return ids
+}
+
+// Process is the number of an engine's process, from 1; while it is down, that of the last one.
+func (w *World) Process(engine string) int { return w.byID[engine].process }
+
+// over reports whether clients have stopped sending.
+func (w *World) over() bool { return w.config.Stop > 0 && w.now > w.config.Stop }
 
 // at plans something for a time in seconds since the start.
 func (w *World) at(t float64, happen func()) {

@@ -35,8 +35,9 @@ var allowed = map[string]row{
 	"exporter/slo":     {pure: true, time: true, ours: []string{"exporter/fact", "exporter/hist"}},
 	"exporter/fold":    {pure: true, ours: []string{"exporter/fact", "exporter/hist", "exporter/slo"}},
 	"exporter/config":  {ours: []string{"exporter/fact", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
+	"exporter/web":     {ours: []string{"exporter/fact", "exporter/fold", "exporter/slo"}},
 	"exporter": {
-		ours:    []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/slo"},
+		ours:    []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/slo", "exporter/web"},
 		outside: []string{"github.com/prometheus/client_golang"},
 	},
 

@@ -1,0 +1,280 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// term is a named value in a list.
+type term struct{ Name, Value string }
+
+// enginePage is all about one engine.
+type enginePage struct {
+	Head     head
+	Row      engineRow
+	Facts    []term
+	Missing  []term // fields that the page lacks, and what that costs
+	Warnings []string
+	Promises []promiseRow
+	Rates    []plot
+	Latency  []plot
+	Ranks    []term
+	why
+	Ledger  ledgerBar
+	Trust   []trustRow
+	Windows windowTable
+	Span    string
+}
+
+// windowTable has the judgement windows as numbers, newest first.
+type windowTable struct {
+	SLOs []string
+	Rows []windowRow
+}
+
+type windowRow struct {
+	End, Length, Arrived, Sequences, Cancelled, Rejected, Failed, Lost string
+	Goodput                                                            []string // one for each objective
+}
+
+// mostRanks is how many ranks of an engine have plots of their own.
+const mostRanks = 4
+
+// engine makes the page of an engine; false when there is none of that name.
+func (p *pageMaker) engine(id string) (enginePage, bool) {
+	if p.view.Snapshot == nil {
+		return enginePage{}, false
+	}
+	at := slices.IndexFunc(p.view.Snapshot.Engines, func(e fold.Engine) bool { return e.ID == id })
+	if at < 0 {
+		return enginePage{}, false
+	}
+	e := &p.view.Snapshot.Engines[at]
+	g := group{name: groupName(modelsOf(e)), models: modelsOf(e), engines: []*fold.Engine{e}}
+	out := enginePage{Row: p.engineRow(e), Facts: p.engineFacts(e), Warnings: e.Warnings, Span: p.frame.span()}
+	for _, m := range e.Missing {
+		out.Missing = append(out.Missing, term{m.Field, m.Cost})
+	}
+	out.Promises = p.promises(g, 0)
+	objectives := g.objectives()
+	for _, o := range objectives {
+		if len(out.Rates) < mostPlots {
+			out.Rates = append(out.Rates, p.frame.rates(g, o))
+		}
+		now, hour := tallyOf(g.engines, o.Name, p.now-recent, p.now), tallyOf(g.engines, o.Name, p.now-mostSpan, p.now)
+		out.Clauses = append(out.Clauses, clauseRows(o, &now, &hour)...)
+	}
+	if len(objectives) == 0 {
+		out.Rates = append(out.Rates, p.frame.rates(g, nil))
+	}
+	out.ranks(p, e, objectives)
+	out.Stages = p.frame.stageRows(g.engines)
+	out.Ledger = p.frame.ledger("Where the HTTP requests of "+p.frame.span()+" went", g.engines)
+	out.Trust = p.trust(g.engines)
+	out.Windows = windowsOf(e, objectives, p.now)
+	word := out.Row.Phase
+	mark := map[string]string{"good": "✓", "bad": "✕"}[out.Row.PhaseClass]
+	if mark == "" {
+		mark = "…"
+	}
+	out.Head = p.head("engine "+id, headline{out.Row.PhaseClass, mark, word})
+	return out, true
+}
+
+// ranks adds what each scheduler says.
+func (out *enginePage) ranks(p *pageMaker, e *fold.Engine, objectives []*slo.Objective) {
+	for i := range e.Ranks {
+		r := &e.Ranks[i]
+		if i < mostRanks {
+			points := slices.DeleteFunc(slices.Clone(e.Past.Latency), func(l fold.LatencyPoint) bool { return l.Rank != r.ID })
+			suffix := ""
+			if len(e.Ranks) > 1 {
+				suffix = ", rank " + r.ID
+			}
+			out.Latency = append(out.Latency, p.frame.latency(points, objectives, suffix)...)
+		}
+		if len(e.Ranks) > 1 {
+			value := "unknown: the last page is too old"
+			if r.Fresh {
+				value = fmt.Sprintf("%s running, %s waiting", number(r.Running), number(r.Waiting))
+				if r.KVUsage.Known {
+					value += ", KV cache " + ratio(r.KVUsage.V)
+				}
+			}
+			out.Ranks = append(out.Ranks, term{r.ID + " (" + groupName([]string{r.Model}) + ")", value})
+		}
+	}
+}
+
+func number(n fact.Number) string {
+	if !n.Known {
+		return "unknown number"
+	}
+	return count(int64(n.V))
+}
+
+func (p *pageMaker) engineFacts(e *fold.Engine) []term {
+	out := []term{{"model", groupName(modelsOf(e))}, {"address", p.address(e.Target.URL)}, {"page", p.engineRow(e).Reads}}
+	for _, name := range slices.Sorted(maps.Keys(e.Target.Labels)) {
+		if !strings.HasPrefix(name, "__") && e.Target.Labels[name] != "" {
+			out = append(out, term{"label " + name, e.Target.Labels[name]})
+		}
+	}
+	if e.Start > 0 {
+		out = append(out, term{"process started", stamp(e.Start, p.now)})
+	}
+	if e.Since > 0 {
+		out = append(out, term{"counted since", stamp(e.Since, p.now)})
+	}
+	if e.Series > 0 {
+		out = append(out, term{"samples on its page", count(e.Series)})
+	}
+	out = slices.DeleteFunc(out, func(t term) bool { return t.Value == "" })
+	return append(out, term{"restarts seen", count(e.Resets)})
+}
+
+func windowsOf(e *fold.Engine, objectives []*slo.Objective, now float64) windowTable {
+	var t windowTable
+	objectives = objectives[:min(len(objectives), mostPlots)]
+	for _, o := range objectives {
+		t.SLOs = append(t.SLOs, o.Name)
+	}
+	span := func(s fold.Span) string {
+		if !s.Known {
+			return "unknown"
+		}
+		return counts(s.Lower, s.Upper)
+	}
+	for _, w := range slices.Backward(e.Past.Windows) {
+		r := windowRow{
+			End: utc(w.End).Format("15:04:05"), Length: duration(w.End - w.Start), Arrived: span(w.Ledger.Arrived), Sequences: "unknown",
+			Cancelled: span(w.Ledger.Cancelled), Rejected: span(plusBoth(w.Ledger.RejectedAdmission, w.Ledger.RejectedClient)), Failed: span(w.Ledger.Failed), Lost: span(w.Ledger.Lost),
+		}
+		if w.Sequences.Known {
+			r.Sequences = count(w.Sequences.N)
+		}
+		for _, o := range objectives {
+			switch v := verdict(&w, o.Name); {
+			case v == nil:
+				r.Goodput = append(r.Goodput, "–")
+			case !v.Judged:
+				r.Goodput = append(r.Goodput, "unknown: "+v.Reason)
+			default:
+				r.Goodput = append(r.Goodput, counts(v.Lower, v.Upper)+" of "+count(v.Requests.N))
+			}
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+// plusBoth is known only where both are.
+func plusBoth(s, t fold.Span) fold.Span {
+	return fold.Span{Lower: s.Lower + t.Lower, Upper: s.Upper + t.Upper, Known: s.Known && t.Known}
+}
+
+// sloPage is all about one objective.
+type sloPage struct {
+	Head     head
+	Name     string
+	Promise  string
+	Terms    []term
+	Promises []promiseRow
+	Sections []section
+	Engines  []sloEngine
+	Empty    string
+	Span     string
+}
+
+// sloEngine is how an objective stands on one engine.
+type sloEngine struct {
+	promiseRow
+	ID, EngineLink, Missed string
+}
+
+// slo makes the page of an objective; false when none of that name is configured or in sight.
+func (p *pageMaker) slo(name string) (sloPage, bool) {
+	o := p.objective(name)
+	if o == nil {
+		return sloPage{}, false
+	}
+	out := sloPage{Name: name, Promise: promise(o), Terms: policyTerms(o), Span: p.frame.span()}
+	if p.view.Snapshot != nil {
+		for i, g := range groups(p.view.Snapshot) {
+			if under := g.under(name); len(under.engines) > 0 {
+				row := p.promise(under, o, i)
+				out.Promises = append(out.Promises, row)
+				s := p.section(under, i, []promiseRow{row})
+				s.Ledger = ledgerBar{} // the requests of an engine are of no objective alone
+				out.Sections = append(out.Sections, s)
+				out.Engines = append(out.Engines, p.sloEngines(under, o)...)
+			}
+		}
+	}
+	rows := out.Promises
+	if len(rows) == 0 {
+		out.Empty = "No engine in sight is under this SLO: " + matchWords(o) + "."
+	}
+	slices.SortStableFunc(out.Engines, func(a, b sloEngine) int { return int(b.state) - int(a.state) })
+	out.Head = p.head("SLO "+name, p.headline(rows, nil))
+	return out, true
+}
+
+// objective finds an objective by name: the configured ones, and those that the engines are judged under.
+func (p *pageMaker) objective(name string) *slo.Objective {
+	for i := range p.objectives {
+		if p.objectives[i].Name == name {
+			return &p.objectives[i]
+		}
+	}
+	if p.view.Snapshot != nil {
+		for i := range p.view.Snapshot.Engines {
+			if s := standing(&p.view.Snapshot.Engines[i], name); s != nil {
+				return s.Objective
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pageMaker) sloEngines(g group, o *slo.Objective) []sloEngine {
+	var out []sloEngine
+	for _, e := range g.engines {
+		one := g
+		one.engines = []*fold.Engine{e}
+		t := tallyOf(one.engines, o.Name, p.now-mostSpan, p.now)
+		row := sloEngine{promiseRow: p.promise(one, o, 0), ID: e.ID, EngineLink: link("engine", e.ID), Missed: "–"}
+		if t.requests > 0 {
+			row.Missed = counts(t.requests-t.upper, t.requests-t.lower)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// policyTerms say what the objective counts.
+func policyTerms(o *slo.Objective) []term {
+	words := func(d slo.Disposition) string {
+		if d == slo.Bad {
+			return "count as bad"
+		}
+		return "are not counted"
+	}
+	pol := o.Policy
+	return []term{
+		{"population", "sequences: a request with n=2 is two"},
+		{"may qualify", "sequences that end with " + strings.Join(pol.Success, ", ")},
+		{"cancelled by the client", words(pol.Cancelled)},
+		{"client errors (4xx)", words(pol.ClientErrors)},
+		{"refused by the admission limit", words(pol.Admission)},
+		{"failed (5xx, error)", words(pol.Failed)},
+		{"lost with their process", words(pol.Lost)},
+		{"error budget", length(o.Window.Seconds()) + "; Prometheus keeps it, this page shows an hour"},
+	}
+}

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"fmt"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// frame is what all plots of a page have in common.
+type frame struct {
+	axis  timeAxis
+	terms fold.Terms
+	now   float64
+	ids   *int // how many plots the page has so far
+}
+
+func newFrame(s *fold.Snapshot, now float64) frame {
+	oldest := now
+	for i := range s.Engines {
+		if past := s.Engines[i].Past.Windows; len(past) > 0 {
+			oldest = min(oldest, past[0].Start)
+		}
+	}
+	return frame{axis: newTimeAxis(oldest, now), terms: s.Terms, now: now, ids: new(int)}
+}
+
+func (f frame) newPlot(title, unit string) plot {
+	*f.ids++
+	return plot{ID: fmt.Sprintf("plot%d", *f.ids), Title: title, Unit: unit, X: f.axis.ticks(), Zones: []zone{f.axis.recentZone()}}
+}
+
+// span says which stretch of time the page's plots show.
+func (f frame) span() string {
+	if s := f.axis.to - f.axis.from; s < mostSpan {
+		return "the last " + ago(s)
+	}
+	return "the last hour"
+}
+
+// rates plots offered work, throughput and, for an objective, goodput of a group. o is nil for a group without one.
+func (f frame) rates(g group, o *slo.Objective) plot {
+	title := "Rates"
+	if o != nil {
+		title = "Goodput of " + o.Name
+		g = g.under(o.Name)
+	}
+	p := f.newPlot(title, "per second")
+	horizon := horizonOf(g.engines, f.terms.JudgementWindow, f.now)
+	sum := func(c curve) ([]track, []stretch) {
+		ts := tracks(g.engines, c, f.axis.from, horizon)
+		return ts, add(ts)
+	}
+	_, offered := sum(arrivedCurve)
+	finished := finishedCurve
+	if o != nil {
+		finished = sequencesCurve(o.Name)
+	}
+	ts, throughput := sum(finished)
+	var lower, upper []stretch
+	if o != nil {
+		ts, lower = sum(qualifiedCurve(o.Name, false))
+		_, upper = sum(qualifiedCurve(o.Name, true))
+	}
+	if len(offered)+len(throughput)+len(upper) == 0 {
+		p.Empty = "No judgement window has been committed in " + f.span() + "."
+		return p
+	}
+	axis := newLinear(max(most(offered), most(throughput), most(upper)))
+	p.Y = axis.ticks()
+	marked, lacking := lower, gaps(ts, lower)
+	if o == nil {
+		marked, lacking = throughput, gaps(ts, throughput)
+	}
+	p.Zones = append(p.Zones, f.axis.missingZones(marked)...)
+	if len(upper) > 0 {
+		band := drawn(f.columns(lower, upper, axis))
+		p.Paths = append(p.Paths, path{"goodput", bandPath(band)}, path{"goodput-edge", stepPath(band, highOf)}, path{"goodput-edge", stepPath(band, lowOf)})
+	}
+	p.Paths = append(p.Paths, path{"offered", stepPath(drawn(f.columns(offered, offered, axis)), highOf)},
+		path{"throughput", stepPath(drawn(f.columns(throughput, throughput, axis)), highOf)})
+	f.rateWords(&p, g, o, offered, throughput, lower, upper)
+	for _, l := range lacking {
+		p.Notes = append(p.Notes, fmt.Sprintf("Hatched: no window of engine %s for %s in all; the curve is the sum of the others.", l.engine, ago(l.seconds)))
+	}
+	p.Notes = shortened(p.Notes)
+	return p
+}
+
+// shortened keeps a fleet's worth of notes readable.
+func shortened(notes []string) []string {
+	const shown = 3
+	if len(notes) > shown+1 {
+		return append(notes[:shown:shown], fmt.Sprintf("And %d more engines with hatched stretches.", len(notes)-shown))
+	}
+	return notes
+}
+
+func (f frame) rateWords(p *plot, g group, o *slo.Objective, offered, throughput, lower, upper []stretch) {
+	last := func(s []stretch, what string) string {
+		if v, ok := newest(s); ok {
+			return "last " + rate(v) + "/s, " + what
+		}
+		return "unknown: " + what
+	}
+	p.Legend = []legend{
+		{"offered", "offered", last(offered, "HTTP requests that arrived")},
+		{"throughput", "throughput", last(throughput, "sequences that finished, whatever their reason")},
+	}
+	p.Desc = fmt.Sprintf("Step curves over %s up to %s, one step a judgement window of %s, summed over %s. ", f.span(), stamp(f.now, f.now),
+		duration(f.terms.JudgementWindow), plural(len(g.engines), "engine", "engines"))
+	if o != nil {
+		lo, known := newest(lower)
+		hi, _ := newest(upper)
+		text := "unknown: no window could be judged"
+		if known {
+			text = "last " + rate(lo) + "/s"
+			if rate(lo) != rate(hi) {
+				text = "last " + rate(lo) + " to " + rate(hi) + "/s"
+			}
+			text += ", sequences that met every clause: the band runs from those that certainly did to those that possibly did"
+		}
+		p.Legend = append(p.Legend, legend{"goodput", "goodput", text})
+	}
+	for _, l := range p.Legend {
+		p.Desc += l.Name + ": " + l.Text + ". "
+	}
+}
+
+func most(s []stretch) float64 {
+	m := 0.0
+	for _, x := range s {
+		m = max(m, x.rate)
+	}
+	return m
+}
+
+// columns places the stretches of the two ends, which lie at the same times.
+func (f frame) columns(lower, upper []stretch, axis valueAxis) []column {
+	out := make([]column, 0, len(lower))
+	for i, s := range lower {
+		out = append(out, column{f.axis.x(s.from), f.axis.x(s.to), axis.y(s.rate), axis.y(upper[i].rate)})
+	}
+	return out
+}
