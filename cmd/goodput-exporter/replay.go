@@ -92,46 +92,64 @@ type replaySink interface {
 	Close() error
 }
 
-// replay drives the reducer from recorded pages.
-func replay(ctx context.Context, cfg *config.Config, pages *recordings, refused refusals, sink replaySink) error {
-	var (
-		state    *fold.State
-		targets  []fact.Target
-		decoders = map[string]*engine.Decoder{}
-		last     float64
-	)
+// pageSource yields pages in the order of their times, and io.EOF after the last.
+type pageSource interface {
+	Next() (recording.Page, error)
+}
+
+// replay drives the reducer from recorded pages and ends every open window with the last of them.
+func replay(ctx context.Context, cfg *config.Config, pages pageSource, refused refusals, sink replaySink) error {
+	r := &replayer{cfg: cfg, refused: refused}
+	err := r.run(ctx, pages, sink)
+	switch {
+	case r.state == nil && err == nil:
+		return errors.New("the recordings hold no engine page")
+	case r.state == nil || ctx.Err() != nil:
+		return err
+	}
+	return errors.Join(err, sink.Take(r.state.Flush(r.last)))
+}
+
+// replayer folds pages on the clock that they bring along. Its state can go on with live ones afterwards.
+type replayer struct {
+	cfg     *config.Config
+	refused refusals
+
+	state    *fold.State // nil before the first page
+	targets  []fact.Target
+	decoders map[string]*engine.Decoder
+	last     float64 // when the last page was in, unix seconds
+}
+
+// run folds all pages, one round a page, and hands each snapshot to the sink.
+func (r *replayer) run(ctx context.Context, pages pageSource, sink replaySink) error {
 	for ctx.Err() == nil {
 		p, err := pages.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			if state != nil {
-				err = errors.Join(err, sink.Take(state.Flush(last)))
-			}
 			return err
 		}
-		if state == nil {
-			state = fold.New(foldOptions(cfg, p.T))
-		}
-		if decoders[p.Target] == nil {
-			decoders[p.Target] = engine.NewDecoder()
-			targets = append(targets, replayTarget(cfg, p.Target))
-		}
-		last = p.T + p.Took
-		poll := recordedPoll(p, decoders[p.Target])
-		refused.note(p, poll)
-		if err := sink.Take(state.Apply(fold.Round{At: last, Targets: targets, Polls: []fact.Poll{poll}})); err != nil {
+		if err := sink.Take(r.fold(p)); err != nil {
 			return err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("replay stopped: %w", err)
+	return fmt.Errorf("replay stopped: %w", ctx.Err())
+}
+
+func (r *replayer) fold(p recording.Page) *fold.Snapshot {
+	if r.state == nil {
+		r.state, r.decoders = fold.New(foldOptions(r.cfg, p.T)), map[string]*engine.Decoder{}
 	}
-	if state == nil {
-		return errors.New("the recordings hold no engine page")
+	if r.decoders[p.Target] == nil {
+		r.decoders[p.Target] = engine.NewDecoder()
+		r.targets = append(r.targets, replayTarget(r.cfg, p.Target))
 	}
-	return sink.Take(state.Flush(last))
+	r.last = p.T + p.Took
+	poll := recordedPoll(p, r.decoders[p.Target])
+	r.refused.note(p, poll)
+	return r.state.Apply(fold.Round{At: r.last, Targets: r.targets, Polls: []fact.Poll{poll}})
 }
 
 // replayTarget is the configured target of that id, so that its labels are kept, else one that knows only its name.

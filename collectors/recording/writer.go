@@ -1,0 +1,53 @@
+package recording
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// Writer writes a gzipped recording that Reader reads.
+type Writer struct {
+	buffered *bufio.Writer
+	zipped   *gzip.Writer
+	lines    *json.Encoder
+}
+
+// written is one line. Of body and error one is there.
+type written struct {
+	Kind        string  `json:"kind"`
+	Version     int     `json:"version,omitempty"`
+	T           float64 `json:"t,omitempty"`
+	Target      string  `json:"target,omitempty"`
+	Took        float64 `json:"took,omitempty"`
+	Status      int     `json:"status,omitempty"`
+	ContentType string  `json:"content_type,omitempty"`
+	Body        *string `json:"body,omitempty"`
+	Error       string  `json:"error,omitempty"`
+}
+
+// NewWriter begins a recording with its header.
+func NewWriter(w io.Writer) (*Writer, error) {
+	buffered := bufio.NewWriter(w)
+	zipped := gzip.NewWriter(buffered)
+	out := &Writer{buffered: buffered, zipped: zipped, lines: json.NewEncoder(zipped)}
+	out.lines.SetEscapeHTML(false)
+	return out, out.lines.Encode(written{Kind: "header", Version: Version})
+}
+
+// Write adds a page. Pages are to be written in the order of their times.
+func (w *Writer) Write(p Page) error {
+	line := written{Kind: "engine", T: p.T, Target: p.Target, Took: p.Took, Error: p.Err}
+	if p.Err == "" {
+		body := string(p.Body)
+		line.Status, line.ContentType, line.Body = p.Status, p.ContentType, &body
+	}
+	return w.lines.Encode(line)
+}
+
+// Close ends the recording; what was written is whole only after it. It leaves the underlying writer open.
+func (w *Writer) Close() error {
+	return errors.Join(w.zipped.Close(), w.buffered.Flush())
+}

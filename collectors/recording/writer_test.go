@@ -1,0 +1,67 @@
+package recording
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"testing"
+)
+
+// TestWhatIsWrittenIsRead writes pages of every kind and reads the same ones back.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	pages := []Page{
+		{Line: 2, T: 1796000744.25, Took: 0.0125, Target: "a", Status: 200, ContentType: "text/plain; version=1.0.0; charset=utf-8", Body: []byte("# HELP x <&>\nx{a=\"ü\\n\"} 1.0\n")},
+		{Line: 3, T: 1796000744.5, Took: 0.5, Target: "b/0", Err: "connect: connection refused"},
+		{Line: 4, T: 1796000744.5, Target: "a", Status: 503, ContentType: "text/html", Body: []byte{}},
+	}
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pages {
+		if err := w.Write(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(&file, "written")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range pages {
+		got, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("read %+v, wrote %+v", got, want)
+		}
+	}
+	if p, err := r.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("read %+v, %v after the last page", p, err)
+	}
+}
+
+// TestAWriterThatFailsSaysSo loses nothing silently: a full disk is an error at the latest when the recording ends.
+func TestAWriterThatFailsSaysSo(t *testing.T) {
+	w, err := NewWriter(full{})
+	if err == nil {
+		err = w.Write(Page{T: 1, Target: "a", Status: 200, Body: []byte("x 1\n")})
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if !errors.Is(err, errFull) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+var errFull = errors.New("no space left on device")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
