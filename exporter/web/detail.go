@@ -74,18 +74,21 @@ func (p *pageMaker) engine(id string) (enginePage, bool) {
 		out.Rates = append(out.Rates, p.frame.rates(g, nil))
 	}
 	out.ranks(p, e, objectives)
-	out.Stages = p.frame.stageRows(g.engines)
+	out.stages(p.frame, g.engines)
 	out.Ledger = p.frame.ledger("Where the HTTP requests of "+p.frame.span()+" went", g.engines)
 	out.Trust = p.trust(g.engines)
 	out.Windows = windowsOf(e, objectives, p.now)
-	word := out.Row.Phase
-	mark := map[string]string{"good": "✓", "bad": "✕"}[out.Row.PhaseClass]
-	if mark == "" {
-		mark = "…"
+	h := p.headline(out.Promises, nil)
+	if out.Row.PhaseClass != "good" || len(out.Promises) == 0 {
+		h = headline{out.Row.PhaseClass, phaseMarks[out.Row.PhaseClass], out.Row.Phase}
 	}
-	out.Head = p.head("engine "+id, headline{out.Row.PhaseClass, mark, word})
+	h.Text = "engine " + short(id, 60) + ": " + h.Text
+	out.Head = p.head("goodput", h)
 	return out, true
 }
+
+// phaseMarks stand beside the phase, so that colour is not needed.
+var phaseMarks = map[string]string{"good": "✓", "bad": "✕", "calm": "…"}
 
 // ranks adds what each scheduler says.
 func (out *enginePage) ranks(p *pageMaker, e *fold.Engine, objectives []*slo.Objective) {
@@ -222,7 +225,12 @@ func (p *pageMaker) slo(name string) (sloPage, bool) {
 		out.Empty = "No engine in sight is under this SLO: " + matchWords(o) + "."
 	}
 	slices.SortStableFunc(out.Engines, func(a, b sloEngine) int { return int(b.state) - int(a.state) })
-	out.Head = p.head("SLO "+name, p.headline(rows, nil))
+	h := p.headline(rows, nil)
+	if len(rows) == 0 {
+		h = headline{"calm", "–", "no engine is under it"}
+	}
+	h.Text = "SLO " + short(name, 60) + ": " + h.Text
+	out.Head = p.head("goodput", h)
 	return out, true
 }
 

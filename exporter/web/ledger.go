@@ -18,6 +18,9 @@ type ledgerBar struct {
 	Desc     string
 }
 
+// mostAbsent is how many engines without a ledger are named.
+const mostAbsent = 3
+
 // part is a piece of the bar. X and Width are thousandths of the bar; 0 for a part that takes away.
 type part struct {
 	Class, Name, Count, Share, X, Width string
@@ -133,7 +136,9 @@ func (f frame) ledger(title string, engines []*fold.Engine) ledgerBar {
 			b.Absent = append(b.Absent, "No ledger of engine "+e.ID+": "+e.Ledger.Absent+".")
 		}
 	}
-	b.Absent = shortened(b.Absent)
+	if n := len(b.Absent); n > mostAbsent+1 {
+		b.Absent = append(b.Absent[:mostAbsent], fmt.Sprintf("Nor is there one of %d more engines; their own pages say why.", n-mostAbsent))
+	}
 	a := accountOf(engines, f.now-mostSpan)
 	if a.unexplained.Known && a.unexplained.Lower > 0 {
 		b.Alarm = fmt.Sprintf("%s HTTP requests unexplained in %s: the engine's own counters contradict each other. Do not trust the shares until that is understood.",

@@ -247,7 +247,7 @@ func (p *pageMaker) section(g group, at int, rows []promiseRow) section {
 			s.Latency = append(s.Latency, f.latency(m.Past, objectives, modelSuffix(g, m.Name))...)
 		}
 	}
-	s.Stages = f.stageRows(g.engines)
+	s.stages(f, g.engines)
 	s.Ledger = f.ledger("Where the HTTP requests of "+f.span()+" went", g.engines)
 	return s
 }
@@ -318,7 +318,7 @@ func (p *pageMaker) headline(rows []promiseRow, engines []engineRow) headline {
 		text = [...]string{"", "no traffic", "warming up", "cannot tell whether the promise is kept", "unknown whether the promise is kept", "the promise is broken"}[worstState]
 	}
 	if r := by[worstState][0]; n == 1 && of > 1 && worstState == broken {
-		text = short(r.SLO, 40) + " on " + short(r.Model, 60) + " is broken"
+		text = short(r.SLO, 40) + " on " + short(r.Model, 60) + " is broken " + r.Since
 	}
 	h := headline{worstState.class(), worstState.mark(), text}
 	if bad := slices.ContainsFunc(engines, func(e engineRow) bool { return e.PhaseClass == "bad" }); bad && worstState < undecided {

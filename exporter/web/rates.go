@@ -80,20 +80,14 @@ func (f frame) rates(g group, o *slo.Objective) plot {
 	p.Paths = append(p.Paths, path{"offered", stepPath(drawn(f.columns(offered, offered, axis)), highOf)},
 		path{"throughput", stepPath(drawn(f.columns(throughput, throughput, axis)), highOf)})
 	f.rateWords(&p, g, o, offered, throughput, lower, upper)
-	for _, l := range lacking {
-		p.Notes = append(p.Notes, fmt.Sprintf("Hatched: no window of engine %s for %s in all; the curve is the sum of the others.", l.engine, ago(l.seconds)))
+	if len(lacking) > 0 {
+		var names []string
+		for _, l := range lacking {
+			names = append(names, fmt.Sprintf("%s (%s in all)", l.engine, ago(l.seconds)))
+		}
+		p.Notes = append(p.Notes, "Hatched: the sum lacks "+list(names)+", which had no window there.")
 	}
-	p.Notes = shortened(p.Notes)
 	return p
-}
-
-// shortened keeps a fleet's worth of notes readable.
-func shortened(notes []string) []string {
-	const shown = 3
-	if len(notes) > shown+1 {
-		return append(notes[:shown:shown], fmt.Sprintf("And %d more engines with hatched stretches.", len(notes)-shown))
-	}
-	return notes
 }
 
 func (f frame) rateWords(p *plot, g group, o *slo.Objective, offered, throughput, lower, upper []stretch) {
@@ -118,7 +112,7 @@ func (f frame) rateWords(p *plot, g group, o *slo.Objective, offered, throughput
 			if rate(lo) != rate(hi) {
 				text = "last " + rate(lo) + " to " + rate(hi) + "/s"
 			}
-			text += ", sequences that met every clause: the band runs from those that certainly did to those that possibly did"
+			text += ", sequences that met every clause, from certainly to possibly"
 		}
 		p.Legend = append(p.Legend, legend{"goodput", "goodput", text})
 	}

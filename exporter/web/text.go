@@ -12,6 +12,9 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
+// nbsp keeps a number and its unit on one line.
+const nbsp = "\u00a0"
+
 // count writes a whole number with separators between thousands.
 func count[T ~int | ~int64 | ~uint64](n T) string {
 	digits, sign := strconv.FormatInt(int64(n), 10), ""
@@ -53,6 +56,9 @@ func share(lower, upper, total uint64) string {
 	}
 	down := lower * 1000 / total
 	if lower == upper {
+		if down == 0 && lower > 0 {
+			return "under " + tenths(1)
+		}
 		return tenths(down)
 	}
 	return tenthsBare(down) + " to " + tenths((upper*1000+total-1)/total)
@@ -61,15 +67,15 @@ func share(lower, upper, total uint64) string {
 func tenthsBare(n uint64) string { return fmt.Sprintf("%d.%d", n/10, n%10) }
 
 // tenths writes tenths of a percent.
-func tenths(n uint64) string { return tenthsBare(n) + " %" }
+func tenths(n uint64) string { return tenthsBare(n) + nbsp + "%" }
 
 // percent writes a ratio from a configuration as it was meant: 0.999 is 99.9 %.
 func percent(ratio float64) string {
-	return strconv.FormatFloat(math.Round(ratio*1e8)/1e6, 'g', -1, 64) + " %"
+	return strconv.FormatFloat(math.Round(ratio*1e8)/1e6, 'g', -1, 64) + nbsp + "%"
 }
 
 // ratio writes a measured ratio as a whole percentage, rounded down.
-func ratio(v float64) string { return fmt.Sprintf("%d %%", int(math.Floor(v*100+1e-9))) }
+func ratio(v float64) string { return fmt.Sprintf("%d%s%%", int(math.Floor(v*100+1e-9)), nbsp) }
 
 // rate writes events per second with three digits or so.
 func rate(v float64) string {
@@ -91,11 +97,11 @@ func duration(s float64) string {
 	case s == 0:
 		return "0"
 	case s < 1:
-		return digits(s*1e3) + " ms"
+		return digits(s*1e3) + nbsp + "ms"
 	case s < 120:
-		return digits(s) + " s"
+		return digits(s) + nbsp + "s"
 	}
-	return digits(s/60) + " min"
+	return digits(s/60) + nbsp + "min"
 }
 
 func digits(v float64) string {
@@ -119,13 +125,13 @@ func ago(s float64) string {
 	s = max(s, 0)
 	switch {
 	case s < 120:
-		return fmt.Sprintf("%.0f s", s)
+		return fmt.Sprintf("%.0f"+nbsp+"s", s)
 	case s < 7200:
-		return fmt.Sprintf("%.0f min", math.Floor(s/60))
+		return fmt.Sprintf("%.0f"+nbsp+"min", math.Floor(s/60))
 	case s < 48*3600:
-		return fmt.Sprintf("%.0f h", math.Floor(s/3600))
+		return fmt.Sprintf("%.0f"+nbsp+"h", math.Floor(s/3600))
 	}
-	return fmt.Sprintf("%.0f days", math.Floor(s/86400))
+	return fmt.Sprintf("%.0f"+nbsp+"days", math.Floor(s/86400))
 }
 
 // length writes a length of time from a configuration: 5 min, 1 h, 30 d.
@@ -135,7 +141,7 @@ func length(s float64) string {
 		name string
 	}{{86400, "d"}, {3600, "h"}, {60, "min"}} {
 		if s >= u.size && math.Mod(s, u.size) == 0 {
-			return fmt.Sprintf("%.0f %s", s/u.size, u.name)
+			return fmt.Sprintf("%.0f%s%s", s/u.size, nbsp, u.name)
 		}
 	}
 	return duration(s)

@@ -15,6 +15,8 @@ type why struct {
 	Clauses []clauseRow
 	Stages  []stageRow
 	Losers  []loserTable
+
+	Populations []string // what the means are over
 }
 
 type loserTable struct {
@@ -49,43 +51,41 @@ func clauseRows(o *slo.Objective, now, hour *tally) []clauseRow {
 
 // stageRow is the exact mean of a stage, over the last five minutes and over the hour, and where it is longest.
 type stageRow struct {
-	Name, Now, Hour, Population, Worst, WorstLink string
-	NowWidth, HourWidth                           string // thousandths of the longest
-	now, hour                                     float64
-	known                                         bool
+	Name, Now, Hour, Worst, WorstLink string
+	NowWidth, HourWidth               string // thousandths of the longest
+	now, hour                         float64
 }
 
 var stageNames = [fold.NumStages]string{"queue", "prefill", "decode", "end to end", "TTFT"}
 
-func (f frame) stageRows(engines []*fold.Engine) []stageRow {
+// stages fills in the stages of the engines' sequences.
+func (y *why) stages(f frame, engines []*fold.Engine) {
 	now, hour := spentOf(engines, f.now-recent, f.now), spentOf(engines, f.now-mostSpan, f.now)
-	var out []stageRow
 	longest := 0.0
 	for _, stage := range []fold.Stage{fold.StageTTFT, fold.StageQueue, fold.StagePrefill, fold.StageDecode, fold.StageE2E} {
 		if hour[stage].Count == 0 {
 			continue
 		}
-		r := stageRow{Name: stageNames[stage], Now: "nothing observed", Population: count(now[stage].Count) + " finished sequences"}
-		if stage == fold.StageTTFT {
-			r.Population = count(now[stage].Count) + " first tokens"
-		}
+		r := stageRow{Name: stageNames[stage], Now: "nothing observed"}
 		r.hour, _ = mean(hour[stage])
 		r.Hour = duration(r.hour)
-		if r.now, r.known = mean(now[stage]); r.known {
-			r.Now = duration(r.now)
+		if m, ok := mean(now[stage]); ok {
+			r.now, r.Now = m, duration(m)
 		}
 		longest = max(longest, r.now, r.hour)
 		if id, v := worst(engines, stage, f.now-recent, f.now); id != "" && len(engines) > 1 {
 			r.Worst, r.WorstLink = id+": "+duration(v), link("engine", id)
 		}
-		out = append(out, r)
+		y.Stages = append(y.Stages, r)
 	}
-	for i := range out {
-		if longest > 0 {
-			out[i].NowWidth, out[i].HourWidth = coordinate(1000*out[i].now/longest), coordinate(1000*out[i].hour/longest)
-		}
+	for i := range y.Stages {
+		r := &y.Stages[i]
+		r.NowWidth, r.HourWidth = coordinate(1000*r.now/max(longest, 1e-9)), coordinate(1000*r.hour/max(longest, 1e-9))
 	}
-	return out
+	for when, sum := range [][fold.NumStages]fold.Spent{now, hour} {
+		y.Populations = append(y.Populations, fmt.Sprintf("%s: TTFT over %s first tokens, the others over %s finished sequences.",
+			[]string{"Now", "Hour"}[when], count(sum[fold.StageTTFT].Count), count(sum[fold.StageE2E].Count)))
+	}
 }
 
 // worst is the engine with the longest mean of a stage.
@@ -134,30 +134,44 @@ func (f frame) hints(g group, o *slo.Objective, s *standingNow) []hint {
 	}
 	var out []hint
 	t := &s.now
-	metric, found := fact.Family(0), false
-	most := 0.0
-	for i, v := range t.violations {
+	for _, m := range f.overBudget(o, t) {
+		v := t.violations[m]
 		n := t.of(v.Metric)
-		if n == 0 || i >= len(o.Clauses) {
-			continue
+		text := fmt.Sprintf("%s over %s: %s of %s", metricNames[v.Metric], duration(o.Clauses[m].Threshold), share(v.Lower, min(v.Upper, n), n), population(v.Metric))
+		if h := f.stageHint(g.engines, v.Metric); h != "" {
+			text += "; " + h
 		}
-		if part := float64(v.Lower) / float64(n); part > most {
-			most, metric, found = part, v.Metric, true
-		}
-	}
-	if found {
-		i := slices.IndexFunc(o.Clauses, func(c slo.Clause) bool { return c.Metric == metric })
-		v, n := t.violations[i], t.of(metric)
-		out = append(out, hint{Text: fmt.Sprintf("%s over %s: %s of %s", metricNames[metric], duration(o.Clauses[i].Threshold), share(v.Lower, min(v.Upper, n), n), population(metric))})
-		if h := f.stageHint(g.engines, metric); h != "" {
-			out = append(out, hint{Text: h})
-		}
+		out = append(out, hint{Text: text})
 	}
 	if beside := t.requests - min(t.requests, t.sequences); beside > 0 {
-		out = append(out, hint{Text: fmt.Sprintf("%s requests did not finish and count as bad (refused, failed or lost)", count(beside))})
+		out = append(out, hint{Text: fmt.Sprintf("at least %s requests did not finish and count as bad (refused, failed or lost)", count(beside))})
 	}
 	if ls := losers(g.engines, o.Name, f.now-recent, f.now); len(ls) > 0 && len(g.engines) > 1 {
 		out = append(out, hint{Text: "most on engine", Link: ls[0].Link, LinkText: ls[0].ID + " (" + ls[0].Missed + ")"})
+	}
+	return out
+}
+
+// overBudget are the clauses that more observations miss than the objective allows sequences to, worst first; where it
+// is none of them, the one that is missed most.
+func (f frame) overBudget(o *slo.Objective, t *tally) []int {
+	part := func(i int) float64 {
+		if n := t.of(t.violations[i].Metric); n > 0 {
+			return float64(t.violations[i].Lower) / float64(n)
+		}
+		return 0
+	}
+	var out []int
+	for i := range min(len(t.violations), len(o.Clauses)) {
+		if part(i) > 0 {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(part(b), part(a)) })
+	for k, i := range out {
+		if k > 0 && part(i) <= 1-o.Objective {
+			return out[:k]
+		}
 	}
 	return out
 }
