@@ -47,6 +47,7 @@ type promiseRow struct {
 	Hints                             []hint
 	Without                           string
 	state                             state
+	orphan                            bool // no engine is under it, so there is nothing to judge
 }
 
 // gauge is the share of now as a bar: what is certain, what is possible, and where the objective lies. Thousandths.
@@ -193,7 +194,7 @@ func (p *pageMaker) orphans(rows []promiseRow) []promiseRow {
 	for i := range p.objectives {
 		o := &p.objectives[i]
 		if !slices.ContainsFunc(rows, func(r promiseRow) bool { return r.SLO == o.Name }) {
-			out = append(out, promiseRow{Model: "no engine", SLO: o.Name, Link: link("slo", o.Name), Promise: promise(o), state: unknown, Word: unknown.word(), Mark: unknown.mark(),
+			out = append(out, promiseRow{Model: "nothing", SLO: o.Name, Link: link("slo", o.Name), Promise: promise(o), state: noTraffic, orphan: true, Word: "no engine", Mark: "–",
 				Class: "calm", Reason: "no engine in sight is under it: " + matchWords(o), Now: "–", Hour: "–"})
 		}
 	}
@@ -296,6 +297,7 @@ func (p *pageMaker) alerts(rows []engineRow) []hint {
 
 // headline puts the worst first: what is broken, what is not known, and only then that all is well.
 func (p *pageMaker) headline(rows []promiseRow, engines []engineRow) headline {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r promiseRow) bool { return r.orphan })
 	if len(rows) == 0 {
 		if len(engines) == 0 {
 			return headline{"calm", "–", "no engine"}
