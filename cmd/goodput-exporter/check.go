@@ -24,7 +24,7 @@ import (
 // comments: the keys that are not acted on, and the verdict. With a source, the URL of an engine's page, a file that holds one, or a recording, it
 // prints which objectives that engine's histograms can answer; an objective that covers the engine and cannot be
 // answered is an error, as is a source that no objective covers.
-func runCheck(ctx context.Context, configFile string, source string, out io.Writer) error {
+func runCheck(ctx context.Context, configFile, source string, out, notes io.Writer) error {
 	cfg, err := config.Load(configFile)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func runCheck(ctx context.Context, configFile string, source string, out io.Writ
 		fmt.Fprintf(buffered, "# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
 		return buffered.Flush()
 	}
-	pages, err := checkedPages(ctx, cfg, source)
+	pages, err := checkedPages(ctx, cfg, source, notes)
 	if err != nil {
 		return err
 	}
@@ -62,12 +62,12 @@ type checkedPage struct {
 }
 
 // checkedPages reads the source: one page, or for a recording the last good page of each of its targets.
-func checkedPages(ctx context.Context, cfg *config.Config, source string) ([]checkedPage, error) {
+func checkedPages(ctx context.Context, cfg *config.Config, source string, notes io.Writer) ([]checkedPage, error) {
 	switch {
 	case strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "https://"):
 		return pageAt(ctx, cfg, source)
 	case strings.HasSuffix(source, ".jsonl"), strings.HasSuffix(source, ".jsonl.gz"):
-		return recordedPages(ctx, source)
+		return recordedPages(ctx, source, notes)
 	}
 	return pageIn(cfg, source)
 }
@@ -124,12 +124,14 @@ func pageIn(cfg *config.Config, path string) ([]checkedPage, error) {
 }
 
 // recordedPages finds the last good page of each target of a recording, in the order in which the targets appear.
-func recordedPages(ctx context.Context, path string) ([]checkedPage, error) {
-	f, err := os.Open(path)
+func recordedPages(ctx context.Context, path string, notes io.Writer) ([]checkedPage, error) {
+	f, err := openMeasured(path)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	defer f.Close()
+	bar := newProgress(notes, "reading "+path)
+	defer bar.done()
 	r, err := recording.NewReader(f, path)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
@@ -138,6 +140,7 @@ func recordedPages(ctx context.Context, path string) ([]checkedPage, error) {
 	decoders := map[string]*engine.Decoder{}
 	failure := "it holds no page of an engine"
 	for ctx.Err() == nil {
+		bar.at(f.share())
 		p, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break

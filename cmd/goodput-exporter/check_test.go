@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,7 +21,7 @@ import (
 // checked is what a person sees: the output, and the error that ends the program.
 func checked(configFile, source string) (string, error) {
 	var out bytes.Buffer
-	err := runCheck(context.Background(), configFile, source, &out)
+	err := runCheck(context.Background(), configFile, source, &out, io.Discard)
 	if err != nil {
 		fmt.Fprintf(&out, "error: %v\n", err)
 	}
@@ -248,7 +249,7 @@ engines: {targets: [{id: engine-0, url: "http://user:hunter2@%s"}]}
 func TestCheckStopsWhenTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := runCheck(ctx, "testdata/check/chat.yaml", "../../testdata/recordings/vllm-0.32-day/recording.jsonl.gz", &bytes.Buffer{})
+	err := runCheck(ctx, "testdata/check/chat.yaml", "../../testdata/recordings/vllm-0.32-day/recording.jsonl.gz", &bytes.Buffer{}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "check stopped") {
 		t.Errorf("got %v", err)
 	}

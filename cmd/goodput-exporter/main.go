@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,6 +64,16 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	replay.Flag("step", "Virtual time between two expositions (openmetrics).").Default("15s").DurationVar(&replayed.Step)
 	replay.Arg("recording", "Recorded pages, one JSON object a line, plain or gzipped.").Required().StringsVar(&replayed.Recordings)
 
+	demo := app.Command("demo", "Simulate a node with engines, and serve it with the exporter on top. No GPU is needed.")
+	played := demoOptions{Notes: notes}
+	demo.Flag("scenario", "What happens; --list-scenarios lists them.").Default("fleet").StringVar(&played.Scenario)
+	demo.Flag("list-scenarios", "List the scenarios and end.").BoolVar(&played.List)
+	demo.Flag("hours", "Simulated hours before the present, so that plots are full at once.").Default("1").Float64Var(&played.Hours)
+	demo.Flag("seed", "Seed of the world's dice: the same seed gives the same world.").Default("1").Uint64Var(&played.Seed)
+	demo.Flag("web.listen-address", "Address of the exporter; a free port is taken when it is in use.").Default("127.0.0.1:9810").StringVar(&played.Listen)
+	demo.Flag("write-recording", "Write the simulated hours to this file, for replay, and end.").StringVar(&played.Recording)
+	demo.Flag("write-truth", "Beside --write-recording: write what became of every request to this file, one JSON object a line.").StringVar(&played.Truth)
+
 	generate := app.Command("generate", "Write what is generated from the code.")
 	docs := generate.Command("docs", "Write metrics.md and config.md.")
 	docsDir := docs.Flag("dir", "Directory to write to.").Default("docs").String()
@@ -76,9 +87,16 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	case serve.FullCommand():
 		err = runServe(ctx, *serveConfig, listen, promslog.New(logging))
 	case check.FullCommand():
-		err = runCheck(ctx, *checkConfig, *checkSource, out)
+		err = runCheck(ctx, *checkConfig, *checkSource, out, notes)
 	case replay.FullCommand():
 		err = runReplay(ctx, replayed, out)
+	case demo.FullCommand():
+		if logging.Level.String() == "info" {
+			// What the demo prints is enough; warnings tell its story.
+			err = logging.Level.Set("warn")
+		}
+		played.Log = promslog.New(logging)
+		err = errors.Join(err, runDemo(ctx, played, out))
 	case docs.FullCommand():
 		err = runGenerateDocs(*docsDir)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -53,7 +52,9 @@ func runReplay(ctx context.Context, o replayOptions, out io.Writer) error {
 		return fmt.Errorf("--format=%q is unknown: openmetrics or windows", o.Format)
 	}
 	refused := refusals{}
-	runErr := replay(ctx, cfg, pages, refused, sink)
+	bar := newProgress(o.Notes, "replaying")
+	runErr := replay(ctx, cfg, &watchedSource{pages, bar}, refused, sink)
+	bar.done()
 	refused.print(o.Notes)
 	// What was measured before a fault in a recording is still printed.
 	return errors.Join(runErr, sink.Close(), buffered.Flush())
@@ -95,6 +96,17 @@ type replaySink interface {
 // pageSource yields pages in the order of their times, and io.EOF after the last.
 type pageSource interface {
 	Next() (recording.Page, error)
+}
+
+// watchedSource shows how far the reading of recordings has come.
+type watchedSource struct {
+	*recordings
+	bar *progress
+}
+
+func (s *watchedSource) Next() (recording.Page, error) {
+	s.bar.at(s.share())
+	return s.recordings.Next()
 }
 
 // replay drives the reducer from recorded pages and ends every open window with the last of them.
@@ -181,7 +193,7 @@ func recordedPoll(p recording.Page, d *engine.Decoder) fact.Poll {
 // recordings merges several recordings by time. A target may go on in a later file (a recording that was rotated), but
 // not be in two at once: two nodes may both have called an engine "a", and their counters must not be mixed.
 type recordings struct {
-	files []*os.File
+	files []*measuredFile
 	open  []*source
 	from  map[string]*source // which file a target was last read from
 	done  map[string][]*source
@@ -197,7 +209,7 @@ type source struct {
 func openRecordings(names []string) (*recordings, error) {
 	r := &recordings{from: map[string]*source{}, done: map[string][]*source{}}
 	for _, name := range names {
-		f, err := os.Open(name)
+		f, err := openMeasured(name)
 		if err != nil {
 			r.Close()
 			return nil, fmt.Errorf("open recording: %w", err)
@@ -219,6 +231,15 @@ func openRecordings(names []string) (*recordings, error) {
 		}
 	}
 	return r, nil
+}
+
+// share is how much of the recordings has been read, 0 to 1.
+func (r *recordings) share() float64 {
+	var read, size int64
+	for _, f := range r.files {
+		read, size = read+f.read, size+f.size
+	}
+	return float64(read) / float64(max(1, size))
 }
 
 // Close closes the files.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 )
 
 // shutdownGrace is how long requests that are being answered may take when the program ends.
@@ -29,19 +30,12 @@ func runServe(ctx context.Context, configFile string, flags *web.FlagConfig, log
 	for _, idle := range cfg.Idle() {
 		log.Warn("Key without effect", "file", configFile, "why", idle)
 	}
-	e, err := newExporter(cfg, log)
+	started := time.Now()
+	e, err := newExporter(cfg, fold.New(foldOptions(cfg, unix(started))), started, log)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{
-		Handler:           e.Handler(),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	server := newServer(e.Handler(), log)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served, polled := make(chan error, 1), make(chan error, 1)
@@ -63,4 +57,17 @@ func runServe(ctx context.Context, configFile string, flags *web.FlagConfig, log
 		serveErr = nil
 	}
 	return errors.Join(serveErr, shutdownErr, <-polled)
+}
+
+// newServer serves with limits on everything that a client could draw out.
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }

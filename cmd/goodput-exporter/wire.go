@@ -45,8 +45,9 @@ func foldOptions(cfg *config.Config, started float64) fold.Options {
 	return o
 }
 
-// newExporter builds what a configuration asks for.
-func newExporter(cfg *config.Config, log *slog.Logger) (*exporter.Exporter, error) {
+// newExporter builds what a configuration asks for, on a state that may have seen some of it already: started is when that
+// began.
+func newExporter(cfg *config.Config, state *fold.State, started time.Time, log *slog.Logger) (*exporter.Exporter, error) {
 	source, err := discovery.NewStatic(cfg.Targets())
 	if err != nil {
 		return nil, fmt.Errorf("engines.targets: %w", err)
@@ -55,13 +56,12 @@ func newExporter(cfg *config.Config, log *slog.Logger) (*exporter.Exporter, erro
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
 	return exporter.New(exporter.Config{
 		Interval:   cfg.Poll.Interval,
 		Timeout:    cfg.Poll.Timeout,
 		Source:     source,
 		Poller:     fetcher,
-		Reducer:    fold.New(foldOptions(cfg, float64(started.UnixMicro())/1e6)),
+		Reducer:    state,
 		Objectives: cfg.Objectives(),
 		Logger:     log,
 		Started:    started,

@@ -138,9 +138,11 @@ func (e *endpoint) receive(r *request, bad bool) {
 	}
 	switch {
 	case bad, need > e.config.MaxModelLen, need > e.config.Blocks*e.config.BlockSize:
+		r.settled, r.outcome = true, RejectedClient
 		w.after(0.001+0.003*e.rng.Float64(), alive(func() { e.answer(r, 400, RejectedClient) }))
 	case e.config.MaxQueued > 0 && e.queued() >= e.config.MaxQueued:
 		e.refusals++
+		r.settled, r.outcome = true, RejectedAdmission
 		status := 503
 		if e.rng.Float64() < streamedRefusals {
 			status = 200 // it passed a first check, and was refused after the headers had been sent

@@ -102,8 +102,8 @@ func fleet() Scenario {
 		Engines: []Engine{chat1, chat2, code1, code2},
 		Loads: []Load{
 			{Name: "chat", Engines: []string{"chat-1"}, Rate: Diurnal(13, 0.3, 3600), Mix: Chat, Habits: people},
-			{Name: "drift", Engines: []string{"chat-2"}, Rate: Rate{Points: []Point{{0, 11}, {900, 12}, {1800, 25}, {2100, 25}, {2700, 12}, {3600, 11}}, Period: 3600}, Mix: Chat, Habits: people},
-			{Name: "agents", Engines: []string{"code-dp"}, Rate: Constant(6.5), Burst: &Burst{High: 2, Low: 0.7, HighS: 20, LowS: 60}, Mix: CodeAgent, Habits: people},
+			{Name: "drift", Engines: []string{"chat-2"}, Rate: Rate{Points: []Point{{0, 11}, {600, 12}, {1200, 25}, {1380, 25}, {1800, 12}, {2400, 11}}, Period: 2400}, Mix: Chat, Habits: people},
+			{Name: "agents", Engines: []string{"code-dp"}, Rate: Constant(6.2), Burst: &Burst{High: 1.6, Low: 0.8, HighS: 20, LowS: 60}, Mix: CodeAgent, Habits: people},
 			{Name: "complete", Engines: []string{"code-2"}, Rate: Constant(3), Mix: CodeAgent, Habits: people},
 		},
 		Outages: []Outage{{Engine: "code-2", After: 1500, Every: 3600, Down: 75, Crash: true}},

@@ -150,6 +150,9 @@ func (w *World) Engines() (ids []string) {
 	return ids
 }
 
+// Up reports whether an engine's port answers.
+func (w *World) Up(engine string) bool { return w.byID[engine].up }
+
 // Process is the number of an engine's process, from 1; while it is down, that of the last one.
 func (w *World) Process(engine string) int { return w.byID[engine].process }
 
