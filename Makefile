@@ -24,13 +24,11 @@ LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revi
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Serve a recorded vLLM in a loop and the exporter on top of it, until Ctrl-C
-	@$(GO) build -o bin/demo ./test/demo
-	@exec bin/demo --exporter=$(BIN)
+demo: build ## Simulate a node with four engines and serve it with the exporter on top, until Ctrl-C
+	@exec $(BIN) demo
 
-demo-check: build ## Start the demo, see that the exporter reads it, stop
-	@$(GO) build -o bin/demo ./test/demo
-	@bin/demo --exporter=$(BIN) --check
+demo-check: build ## Start the demo, read one of its engines, stop it
+	@.ci/demo-check $(BIN)
 
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter

@@ -47,11 +47,10 @@ var allowed = map[string]row{
 
 	"cmd/goodput-exporter": {ours: []string{"*"}, outside: []string{
 		"github.com/alecthomas/kingpin", "github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/prometheus/common",
-		"github.com/prometheus/exporter-toolkit",
+		"github.com/prometheus/exporter-toolkit", "golang.org/x/term",
 	}},
 	"internal/golden":  {},
 	"internal/lawtest": {},
-	"test/demo":        {ours: []string{"collectors/recording"}},
 }
 
 // pureStd is the part of the standard library that computes and nothing else. io is there for its interfaces.
