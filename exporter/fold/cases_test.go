@@ -200,10 +200,45 @@ func TestProcesses(t *testing.T) {
 		equal(t, "resets", s.engine().Resets, 1)
 		equal(t, "counters run on", total(s.engine().Ranks[0].Sequences), 30)
 	})
-	t.Run("without a start time a fall of any counter is a restart", func(t *testing.T) {
-		s := tell(t, 90).page(100, says{first: 5, finished: 5, http2xx: 5}).page(110, says{first: 9, finished: 9, http2xx: 9}).page(112, says{first: 2, finished: 2, http2xx: 2})
+	t.Run("without a start time a fall after refused connections is a restart, counted since its birth", func(t *testing.T) {
+		s := tell(t, 90).page(100, says{first: 5, finished: 5, http2xx: 5}).page(102, says{first: 9, finished: 9, http2xx: 9})
+		s.miss(104, fact.ReasonRefused).page(106, says{first: 2, finished: 2, http2xx: 2})
 		equal(t, "resets", s.engine().Resets, 1)
 		equal(t, "sequences", total(s.engine().Ranks[0].Sequences), 4+2)
+	})
+	t.Run("without a start time a fall after a while unseen is a restart", func(t *testing.T) {
+		s := tell(t, 90).page(100, says{first: 5, finished: 5, http2xx: 5}).page(110, says{first: 2, finished: 2, http2xx: 2})
+		equal(t, "resets", s.engine().Resets, 1)
+		equal(t, "sequences", total(s.engine().Ranks[0].Sequences), 2)
+	})
+	t.Run("without a start time a stale page is passed over, and its history is not counted anew", func(t *testing.T) {
+		s := tell(t, 90, objective_("all", 10, 10)).page(100, says{first: 500, finished: 500, http2xx: 500}).page(102, says{first: 509, finished: 509, http2xx: 509})
+		s.page(104, says{first: 505, finished: 505, http2xx: 505}).page(106, says{first: 511, finished: 511, http2xx: 511}).end()
+		equal(t, "resets", s.engine().Resets, 0)
+		equal(t, "refused pages", s.engine().Failures[0], Tally{string(fact.ReasonFell), 1})
+		equal(t, "sequences", s.windows[0].Sequences, 11)
+		equal(t, "arrived", s.windows[0].Arrived.Lower, 11)
+	})
+	t.Run("without a start time a fall that stays is a new zero point: nobody knows what of it is new", func(t *testing.T) {
+		s := tell(t, 90).page(100, says{first: 500, finished: 500, http2xx: 500}).page(102, says{first: 509, finished: 509, http2xx: 509})
+		for i := range 4 {
+			n := 300 + uint64(i)
+			s.page(104+2*float64(i), says{first: n, finished: n, http2xx: n})
+		}
+		equal(t, "resets", s.engine().Resets, 1)
+		equal(t, "sequences", total(s.engine().Ranks[0].Sequences), 9+1)
+	})
+	t.Run("two processes that take turns behind one address are not restarts: one of them is followed", func(t *testing.T) {
+		s := tell(t, 90)
+		for i := range 20 {
+			n := 500 + 2*uint64(i)
+			if i%2 == 1 {
+				n = 100 + 3*uint64(i)
+			}
+			s.page(100+2*float64(i), says{first: n, finished: n, http2xx: n})
+		}
+		equal(t, "resets", s.engine().Resets, 0)
+		equal(t, "sequences", total(s.engine().Ranks[0].Sequences), 36)
 	})
 	t.Run("a start time that changed is a restart even where counters have overtaken their old values", func(t *testing.T) {
 		s := tell(t, 90).page(100, says{born: 50, first: 5, finished: 5, http2xx: 5}).page(160, says{born: 110, first: 50, finished: 50, http2xx: 50})

@@ -30,6 +30,7 @@ type engine struct {
 	gone   bool // the target has vanished
 	goneAt float64
 
+	cutOff       bool    // since the last accepted page a connection was refused or broken
 	refusedSince float64 // first of an unbroken run of refused connections; 0 none
 	refusedAt    float64 // the newest of them
 	fellRun      int     // pages in a row refused because a counter fell
@@ -76,14 +77,18 @@ func (s *State) poll(e *engine, p fact.Poll) {
 		s.firstSight(e, now)
 		return
 	}
-	switch identify(e.last.sample, p.Sample) {
+	what := identify(e.last.sample, p.Sample)
+	if what == fellUntold && e.wasAway(now) {
+		what = newProcess
+	}
+	switch what {
 	case sameProcess:
 		s.next(e, now)
 	case newProcess:
 		s.restart(e, now)
 	case otherRanks:
 		s.rebase(e, now)
-	case contradictory:
+	case contradictory, fellUntold:
 		if e.fellRun++; e.fellRun < fellLimit {
 			e.up = false
 			e.failures[string(fact.ReasonFell)]++
@@ -94,7 +99,14 @@ func (s *State) poll(e *engine, p fact.Poll) {
 		e.resets++
 		s.rebase(e, now)
 	}
-	e.fellRun = 0
+	e.fellRun, e.cutOff = 0, false
+}
+
+// wasAway reports whether there was time and reason for a restart since the last page. An engine that has replaced its
+// process has refused connections, or broken some, for as long as it loaded its model; where nothing of the kind was
+// seen, counters that fell are those of a stale page or of another process behind the same address.
+func (e *engine) wasAway(now *page) bool {
+	return e.dead || e.cutOff || now.sent-e.last.sent >= deathGrace
 }
 
 // miss folds a poll that brought no page.
@@ -102,6 +114,7 @@ func (s *State) miss(e *engine, p fact.Poll) {
 	e.up = false
 	e.tornSince = 0
 	e.failures[string(p.Reason)]++
+	e.cutOff = e.cutOff || p.Reason == fact.ReasonRefused || p.Reason == fact.ReasonConnect
 	if p.Reason != fact.ReasonRefused {
 		e.refusedSince = 0
 	} else {

@@ -15,11 +15,12 @@ const (
 	newProcess             // counters began anew
 	otherRanks             // the same process shows other ranks or models
 	contradictory          // the same process by its start time, yet a counter fell
+	fellUntold             // a counter fell, and the page does not say when its process began
 )
 
 // identify compares whole pages, never single series: a restart resets all of them at once. A start time or creation
 // time that changed is a restart even where the counters have already overtaken their old values; where the page has
-// neither (multi-process pages, the Rust front end), a fall of any counter is the only sign.
+// neither (multi-process pages, the Rust front end), a fall of any counter is the only sign, and not a sure one.
 func identify(before, after *fact.EngineSample) identity {
 	known, changed := starts(before, after)
 	if changed {
@@ -27,7 +28,7 @@ func identify(before, after *fact.EngineSample) identity {
 	}
 	if !sameRanks(before, after) {
 		if !known && sharedFell(before, after) {
-			return newProcess
+			return fellUntold
 		}
 		return otherRanks
 	}
@@ -46,7 +47,7 @@ func identify(before, after *fact.EngineSample) identity {
 	case fell && known:
 		return contradictory
 	case fell, !known && httpFell(before, after):
-		return newProcess
+		return fellUntold
 	}
 	return sameProcess
 }
