@@ -4,6 +4,7 @@ package discovery
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
@@ -11,7 +12,7 @@ import (
 // Static is a fixed list of targets, as a configuration names them.
 type Static struct{ targets []fact.Target }
 
-// NewStatic checks that ids are there and unique and copies the list.
+// NewStatic checks that ids are there, unique, and not to be mistaken for a rank, and copies the list.
 func NewStatic(targets []fact.Target) (*Static, error) {
 	seen := map[string]bool{}
 	for i, t := range targets {
@@ -20,6 +21,9 @@ func NewStatic(targets []fact.Target) (*Static, error) {
 		}
 		if seen[t.ID] {
 			return nil, fmt.Errorf("two targets have the id %q: give one of them another", t.ID)
+		}
+		if strings.Contains(t.ID, "/") {
+			return nil, fmt.Errorf("the id %q holds a /, which separates the rank in the engine label: use another character", t.ID)
 		}
 		seen[t.ID] = true
 	}

@@ -15,6 +15,7 @@ func TestStatic(t *testing.T) {
 		"no target is a list too": {nil, ""},
 		"two targets":             {[]fact.Target{{ID: "a"}, {ID: "b"}}, ""},
 		"two targets of one id":   {[]fact.Target{{ID: "a"}, {ID: "a"}}, `two targets have the id "a"`},
+		"an id like a rank's":     {[]fact.Target{{ID: "a"}, {ID: "a/0"}}, `the id "a/0" holds a /`},
 		"a target without an id":  {[]fact.Target{{ID: "a"}, {}}, "target 1 has no id"},
 	} {
 		t.Run(name, func(t *testing.T) {

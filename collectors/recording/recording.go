@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
@@ -133,6 +134,8 @@ func (r *Reader) page(rec record) (Page, error) {
 		return Page{}, r.errorf(`"took" is %v: it must be seconds`, rec.Took)
 	case rec.Target == "":
 		return Page{}, r.errorf(`the key "target" is missing: it names the engine`)
+	case strings.Contains(rec.Target, "/"):
+		return Page{}, r.errorf(`"target" is %q: a / separates the rank in the engine label; use another character, such as -`, rec.Target)
 	case rec.Body == nil && rec.Error == "":
 		return Page{}, r.errorf(`neither "body" nor "error": one of them says what the scrape brought`)
 	}

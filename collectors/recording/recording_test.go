@@ -108,6 +108,7 @@ func TestFaults(t *testing.T) {
 		"time goes back":         {[]byte(first + `{"kind":"engine","t":99,"target":"a","body":""}`), `rec:2: "t" goes back`},
 		"took is negative":       {[]byte(first + `{"kind":"engine","t":101,"took":-1,"target":"a","body":""}`), `rec:2: "took" is -1`},
 		"no target":              {[]byte(first + `{"kind":"engine","t":101,"body":""}`), `rec:2: the key "target"`},
+		"a target like a rank":   {[]byte(first + `{"kind":"engine","t":101,"target":"a/0","body":""}`), `rec:2: "target" is "a/0": a / separates the rank`},
 		"neither body nor error": {[]byte(first + `{"kind":"engine","t":101,"target":"a"}`), `rec:2: neither "body" nor "error"`},
 		"a file that was cut":    {cut[:len(cut)-20], "the file ends in the middle"},
 		"gzip in name only":      {[]byte{0x1f, 0x8b, 0, 0, 0}, "begins as gzip"},

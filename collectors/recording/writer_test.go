@@ -12,7 +12,7 @@ import (
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	pages := []Page{
 		{Line: 2, T: 1796000744.25, Took: 0.0125, Target: "a", Status: 200, ContentType: "text/plain; version=1.0.0; charset=utf-8", Body: []byte("# HELP x <&>\nx{a=\"ü\\n\"} 1.0\n")},
-		{Line: 3, T: 1796000744.5, Took: 0.5, Target: "b/0", Err: "connect: connection refused"},
+		{Line: 3, T: 1796000744.5, Took: 0.5, Target: "b", Err: "connect: connection refused"},
 		{Line: 4, T: 1796000744.5, Target: "a", Status: 503, ContentType: "text/html", Body: []byte{}},
 	}
 	var file bytes.Buffer
