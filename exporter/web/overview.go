@@ -66,6 +66,7 @@ type section struct {
 	why
 	Ledger ledgerBar
 	Note   string
+	worst  state
 }
 
 type overview struct {
@@ -95,6 +96,7 @@ func (p *pageMaker) overview() overview {
 		o.Promises = append(o.Promises, rows...)
 		o.Sections = append(o.Sections, p.section(g, i, rows))
 	}
+	slices.SortStableFunc(o.Sections, func(a, b section) int { return int(b.worst) - int(a.worst) })
 	o.Promises = append(o.Promises, p.orphans(o.Promises)...)
 	slices.SortStableFunc(o.Promises, func(a, b promiseRow) int { return int(b.state) - int(a.state) })
 	o.Engines, o.Trust = p.engineRows(), p.trust(all(s))
@@ -226,6 +228,7 @@ func (p *pageMaker) section(g group, at int, rows []promiseRow) section {
 	}
 	objectives := g.objectives()
 	for i, r := range rows {
+		s.worst = max(s.worst, r.state)
 		if i == mostPlots && len(rows) > mostPlots+1 {
 			s.More = rows[i:]
 			break
@@ -272,10 +275,16 @@ func (f frame) latency(points []fold.LatencyPoint, objectives []*slo.Objective, 
 	return out
 }
 
-// alerts name the engines that want a look.
+// alerts name the engines that want a look: those whose counters contradict each other, and those that do not answer.
 func (p *pageMaker) alerts(rows []engineRow) []hint {
 	const shown = 4
 	var out []hint
+	for i := range p.view.Snapshot.Engines {
+		e := &p.view.Snapshot.Engines[i]
+		if u := accountOf([]*fold.Engine{e}, p.now-mostSpan).unexplained; u.Known && u.Lower > 0 {
+			out = append(out, hint{Text: "has counters that contradict each other: " + counts(u.Lower, u.Upper) + " HTTP requests unexplained in " + p.frame.span(), Link: link("engine", e.ID), LinkText: e.ID})
+		}
+	}
 	for _, r := range rows {
 		if r.PhaseClass == "bad" {
 			text := "is " + r.Phase
@@ -308,23 +317,36 @@ func (p *pageMaker) headline(rows []promiseRow, engines []engineRow) headline {
 	for _, r := range rows {
 		by[r.state] = append(by[r.state], r)
 	}
-	worstState := slices.MaxFunc(rows, func(a, b promiseRow) int { return cmp.Compare(a.state, b.state) }).state
-	n, of := len(by[worstState]), len(rows)
-	text := fmt.Sprintf("%d of %d promises %s", n, of, [...]string{"kept", "without traffic", "warming up", "cannot be decided", "unknown", "broken"}[worstState])
-	if worstState == kept {
-		text = "every promise kept"
-		if of == 1 {
-			text = "the promise is kept"
-		}
-	} else if of == 1 {
-		text = [...]string{"", "no traffic", "warming up", "cannot tell whether the promise is kept", "unknown whether the promise is kept", "the promise is broken"}[worstState]
-	}
-	if r := by[worstState][0]; n == 1 && of > 1 && worstState == broken {
-		text = short(r.SLO, 40) + " on " + short(r.Model, 60) + " is broken " + r.Since
-	}
-	h := headline{worstState.class(), worstState.mark(), text}
-	if bad := slices.ContainsFunc(engines, func(e engineRow) bool { return e.PhaseClass == "bad" }); bad && worstState < undecided {
+	worst := slices.MaxFunc(rows, func(a, b promiseRow) int { return cmp.Compare(a.state, b.state) }).state
+	h := headline{worst.class(), worst.mark(), headlineWords(worst, by[worst], len(rows))}
+	if bad := slices.ContainsFunc(engines, func(e engineRow) bool { return e.PhaseClass == "bad" }); bad && worst < undecided {
 		h.Class, h.Mark, h.Text = "warn", "!", h.Text+", but not every engine answers"
 	}
 	return h
+}
+
+// headlineWords say how many promises are in the worst state, and for the states that want somebody to act, which.
+func headlineWords(worst state, rows []promiseRow, of int) string {
+	switch {
+	case worst == kept && of == 1:
+		return "the promise is kept"
+	case worst == kept:
+		return "every promise is kept"
+	case of == 1 && worst == broken:
+		return "the promise is broken " + rows[0].Since
+	case of == 1:
+		return [...]string{"", "no traffic", "warming up", "cannot tell whether the promise is kept", "unknown whether the promise is kept"}[worst]
+	}
+	var names []string
+	for _, r := range rows {
+		names = append(names, short(r.SLO, 40)+" on "+short(r.Model, 40))
+	}
+	if len(rows) == 1 && worst == broken {
+		return names[0] + " is broken " + rows[0].Since
+	}
+	text := fmt.Sprintf("%d of %d promises %s", len(rows), of, [...]string{"", "without traffic", "warming up", "cannot be decided", "unknown", "broken"}[worst])
+	if worst >= undecided {
+		text += ": " + list(names)
+	}
+	return text
 }

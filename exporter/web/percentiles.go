@@ -28,7 +28,7 @@ func (f frame) percentiles(metric fact.Family, points []fold.LatencyPoint, objec
 	p.Y = axis.ticks()
 	if overflow {
 		p.Zones = append(p.Zones, zone{X: coordinate(plotLeft), Y: coordinate(plotTop), Width: coordinate(plotRight - plotLeft),
-			Height: coordinate(overflowStrip), Class: "overflow", Label: "above the last bucket edge", LabelX: coordinate(plotRight - 4), LabelY: coordinate(plotTop + 14)})
+			Height: coordinate(overflowStrip), Class: "overflow", Label: "above the last bucket edge", LabelX: coordinate(plotLeft + 4), LabelY: coordinate(plotTop + 14)})
 		p.Notes = append(p.Notes, "The strip at the top stands for everything above the last bucket edge of the engine's histogram: how far above is unknown.")
 	}
 	for shade, k := range chosen {

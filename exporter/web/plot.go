@@ -10,32 +10,26 @@ import (
 // text is readable there, and is drawn larger on a wider screen.
 const (
 	plotWidth, plotHeight = 400.0, 210.0
-	plotLeft, plotRight   = 46.0, 392.0
+	plotLeft, plotRight   = 52.0, 394.0
 	plotTop, plotBottom   = 24.0, 182.0
 )
 
 // plot is a picture and what is written around it. Positions are in units of the view box.
 type plot struct {
-	ID          string // unique on the page
-	Title       string
-	Desc        string // what the picture shows, for those who do not see it
-	Unit        string // of the y axis
-	X, Y        []tick
-	Zones       []zone
-	Paths       []path
-	Lines       []line
-	Empty       string // why nothing is drawn
-	Legend      []legend
-	Notes       []string
-	MoreLink    string // a page with more about it
-	MoreLinkFor string
+	ID     string // unique on the page
+	Title  string
+	Desc   string // what the picture shows, for those who do not see it
+	Unit   string // of the y axis
+	X, Y   []tick
+	Zones  []zone
+	Paths  []path
+	Lines  []line
+	Empty  string // why nothing is drawn
+	Legend []legend
+	Notes  []string
 }
 
-type tick struct {
-	At    string
-	Label string
-	End   bool // the label ends at the position, so that it stays inside the box
-}
+type tick struct{ At, Label string }
 
 // zone is a stretch of time, or of values, that is marked.
 type zone struct{ X, Y, Width, Height, Class, Label, LabelX, LabelY string }
@@ -72,8 +66,11 @@ func (a timeAxis) ticks() []tick {
 	}
 	var out []tick
 	for t := math.Ceil(a.from/every) * every; t <= a.to; t += every {
-		x := a.x(t)
-		out = append(out, tick{At: coordinate(x), Label: clock(t), End: x > plotRight-18})
+		x, label := a.x(t), clock(t)
+		if x < plotLeft+4 || x > plotRight-17 {
+			label = "" // it would run into what stands beside the axis
+		}
+		out = append(out, tick{At: coordinate(x), Label: label})
 	}
 	return out
 }

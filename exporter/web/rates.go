@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
@@ -38,7 +40,9 @@ func (f frame) span() string {
 	return "the last hour"
 }
 
-// rates plots offered work, throughput and, for an objective, goodput of a group. o is nil for a group without one.
+// rates plots offered work, throughput and, for an objective, goodput of a group. o is nil for a group without one. The
+// band and the line of throughput are sums over the same windows: a window that could not be judged would otherwise
+// look like one that missed.
 func (f frame) rates(g group, o *slo.Objective) plot {
 	title := "Rates"
 	if o != nil {
@@ -46,33 +50,32 @@ func (f frame) rates(g group, o *slo.Objective) plot {
 		g = g.under(o.Name)
 	}
 	p := f.newPlot(title, "per second")
+	if o != nil {
+		g.engines = p.judgedOnly(g.engines, o)
+	}
 	horizon := horizonOf(g.engines, f.terms.JudgementWindow, f.now)
 	sum := func(c curve) ([]track, []stretch) {
 		ts := tracks(g.engines, c, f.axis.from, horizon)
 		return ts, add(ts)
 	}
-	_, offered := sum(arrivedCurve)
 	finished := finishedCurve
 	if o != nil {
 		finished = sequencesCurve(o.Name)
 	}
+	asked, offered := sum(arrivedCurve)
 	ts, throughput := sum(finished)
 	var lower, upper []stretch
 	if o != nil {
-		ts, lower = sum(qualifiedCurve(o.Name, false))
+		_, lower = sum(qualifiedCurve(o.Name, false))
 		_, upper = sum(qualifiedCurve(o.Name, true))
 	}
-	if len(offered)+len(throughput)+len(upper) == 0 {
+	if len(offered)+len(throughput) == 0 {
 		p.Empty = "No judgement window has been committed in " + f.span() + "."
 		return p
 	}
 	axis := newLinear(max(most(offered), most(throughput), most(upper)))
 	p.Y = axis.ticks()
-	marked, lacking := lower, gaps(ts, lower)
-	if o == nil {
-		marked, lacking = throughput, gaps(ts, throughput)
-	}
-	p.Zones = append(p.Zones, f.axis.missingZones(marked)...)
+	p.Zones = append(p.Zones, f.axis.missingZones(throughput)...)
 	if len(upper) > 0 {
 		band := drawn(f.columns(lower, upper, axis))
 		p.Paths = append(p.Paths, path{"goodput", bandPath(band)}, path{"goodput-edge", stepPath(band, highOf)}, path{"goodput-edge", stepPath(band, lowOf)})
@@ -80,14 +83,45 @@ func (f frame) rates(g group, o *slo.Objective) plot {
 	p.Paths = append(p.Paths, path{"offered", stepPath(drawn(f.columns(offered, offered, axis)), highOf)},
 		path{"throughput", stepPath(drawn(f.columns(throughput, throughput, axis)), highOf)})
 	f.rateWords(&p, g, o, offered, throughput, lower, upper)
-	if len(lacking) > 0 {
+	p.lackWords(gaps(ts, throughput), gaps(asked, offered))
+	return p
+}
+
+// judgedOnly leaves out the engines of which no window could be judged, and says so.
+func (p *plot) judgedOnly(engines []*fold.Engine, o *slo.Objective) []*fold.Engine {
+	var judged []*fold.Engine
+	var blind []string
+	for _, e := range engines {
+		if s := standing(e, o.Name); s.Absent != "" && tallyOf([]*fold.Engine{e}, o.Name, 0, math.Inf(1)).windows == 0 {
+			blind = append(blind, e.ID)
+			continue
+		}
+		judged = append(judged, e)
+	}
+	if len(blind) > 0 {
+		p.Notes = append(p.Notes, "Without engine "+list(blind)+", whose page cannot answer this SLO.")
+	}
+	return judged
+}
+
+// lackWords say which engines the sums lack, and for how long.
+func (p *plot) lackWords(lacking, unasked []gap) {
+	words := func(gs []gap) string {
 		var names []string
-		for _, l := range lacking {
+		for _, l := range gs {
 			names = append(names, fmt.Sprintf("%s (%s in all)", l.engine, ago(l.seconds)))
 		}
-		p.Notes = append(p.Notes, "Hatched: the sum lacks "+list(names)+", which had no window there.")
+		return list(names)
 	}
-	return p
+	if len(lacking) > 0 {
+		p.Notes = append(p.Notes, "Hatched: the sum lacks "+words(lacking)+", which had no window there that could be judged.")
+	}
+	unasked = slices.DeleteFunc(unasked, func(g gap) bool {
+		return slices.ContainsFunc(lacking, func(l gap) bool { return l.engine == g.engine && l.seconds >= g.seconds })
+	})
+	if len(unasked) > 0 {
+		p.Notes = append(p.Notes, "Offered lacks "+words(unasked)+", whose arrivals are unknown there.")
+	}
 }
 
 func (f frame) rateWords(p *plot, g group, o *slo.Objective, offered, throughput, lower, upper []stretch) {

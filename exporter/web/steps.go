@@ -35,11 +35,11 @@ func qualifiedCurve(name string, upper bool) curve {
 	}
 }
 
-// sequencesCurve is what finished on the ranks that an objective is about.
+// sequencesCurve is what finished on the ranks that an objective is about, in the windows that could be judged.
 func sequencesCurve(name string) curve {
 	return func(w *fold.PastWindow) (step, bool) {
 		v := verdict(w, name)
-		if v == nil || !v.Sequences.Known || w.End <= w.Start {
+		if v == nil || !v.Judged || !v.Sequences.Known || w.End <= w.Start {
 			return step{}, false
 		}
 		return step{w.Start, w.End, float64(v.Sequences.N) / (w.End - w.Start)}, true

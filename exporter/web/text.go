@@ -39,14 +39,6 @@ func counts(lower, upper uint64) string {
 	return count(lower) + " to " + count(upper)
 }
 
-// signed writes a change.
-func signed(n int64) string {
-	if n > 0 {
-		return "+" + count(n)
-	}
-	return count(n)
-}
-
 // share writes lower..upper of total as a percentage. The ends are rounded outwards, so that the truth stays inside of
 // what is shown; in integers, because a float could round them inwards. A single number is rounded down: what is not
 // all is never shown as 100 %.
