@@ -174,7 +174,7 @@ func (e *endpoint) overhead() float64 {
 func (e *endpoint) queued() int {
 	n := 0
 	for _, r := range e.ranks {
-		n += r.waiting.len()
+		n += r.queued()
 	}
 	return n
 }
@@ -182,7 +182,7 @@ func (e *endpoint) queued() int {
 // leastLoaded is the rank that vLLM's balancer would choose: a waiting sequence weighs four running ones.
 func (e *endpoint) leastLoaded() *rank {
 	return slices.MinFunc(e.ranks, func(a, b *rank) int {
-		return cmp.Compare(4*a.waiting.len()+len(a.running), 4*b.waiting.len()+len(b.running))
+		return cmp.Compare(4*a.queued()+len(a.running), 4*b.queued()+len(b.running))
 	})
 }
 

@@ -36,6 +36,7 @@ type rank struct {
 	rng      *rand.Rand
 	cost     StepCost
 
+	inbox   []*sequence // come during the step under way: the core takes them in between two steps
 	waiting queue
 	running []*sequence
 	gone    bool // some sequence is
@@ -65,7 +66,7 @@ func newRank(e *endpoint, index int, rng *rand.Rand) *rank {
 
 // boot is a new process: nothing cached, nothing running, nothing counted.
 func (r *rank) boot(stats *stats) {
-	r.waiting, r.running, r.gone = queue{}, nil, false
+	r.inbox, r.waiting, r.running, r.gone = nil, queue{}, nil, false
 	r.free, r.prefixes = r.endpoint.config.Blocks, map[string]*prefix{}
 	r.end, r.previous, r.stats = math.Inf(1), -1, stats
 }
@@ -78,14 +79,30 @@ func (r *rank) halt() {
 	r.end = math.Inf(1)
 }
 
-// add queues a sequence.
+// add hands a sequence to the core.
 func (r *rank) add(s *sequence) {
-	s.queued, s.scheduled = r.endpoint.world.now, -1
-	r.waiting.push(s)
+	r.inbox = append(r.inbox, s)
 	if math.IsInf(r.end, 1) {
 		r.startStep()
 	}
 }
+
+// takeIn queues what has come since the last step. vLLM's core reads its input between two steps only, and its queue time
+// begins then: what a request waits for the step before is in its TTFT and in none of its parts.
+func (r *rank) takeIn() {
+	for _, s := range r.inbox {
+		if s.gone {
+			continue
+		}
+		s.queued, s.scheduled = r.endpoint.world.now, -1
+		r.waiting.push(s)
+	}
+	clear(r.inbox)
+	r.inbox = r.inbox[:0]
+}
+
+// queued is the number of sequences that wait for their turn, those included that the core has not looked at.
+func (r *rank) queued() int { return len(r.inbox) + r.waiting.len() }
 
 // drop says that there are sequences whose clients are gone. Their blocks are given back when the next step is planned.
 func (r *rank) drop() {
@@ -99,6 +116,7 @@ func (r *rank) drop() {
 // budget. Without work there is none.
 func (r *rank) startStep() {
 	r.sweep()
+	r.takeIn()
 	r.load = stepLoad{}
 	budget := r.endpoint.config.TokenBudget
 	whole := true // nobody was preempted
