@@ -36,6 +36,7 @@ func TestStatusPagesAreServed(t *testing.T) {
 			if resp.StatusCode != want.status {
 				t.Errorf("status %d, want %d", resp.StatusCode, want.status)
 			}
+			body = strings.ReplaceAll(body, "\u00a0", " ") // between a number and its unit
 			for _, w := range want.words {
 				if !strings.Contains(body, w) {
 					t.Errorf("%q is not on the page:\n%s", w, body)
