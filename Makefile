@@ -19,7 +19,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build test lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build test browser lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,11 @@ demo-check: build ## Start the demo, read one of its engines, stop it
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter
 
-test: ## Run all tests under the race detector, in random order
+test: browser ## Run all tests under the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
+
+browser: ## Open the status page in Chromium: no complaint, no request to elsewhere, no sideways scrolling
+	cd test/browser && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 lint: ## gofmt, go vet, staticcheck, and promtool on the golden metrics page
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
