@@ -1,7 +1,8 @@
 package sim
 
 // prefix is the beginning of a prompt that several requests have in common, as it lies in a rank's prefix cache. Only
-// whole blocks can be shared. What single conversations leave behind is not modelled: nobody would find it again.
+// whole blocks can be shared. It comes and goes as a whole, where vLLM adds and evicts single blocks. What a single
+// request leaves behind is not modelled: only its n=2 twin, or itself after a preemption, could find it again.
 type prefix struct {
 	name   string
 	tokens int     // of the shared beginning, whole blocks only
@@ -11,9 +12,9 @@ type prefix struct {
 }
 
 // lookup finds how many tokens of a sequence the cache holds, and takes hold of them. At least the last token is
-// computed anew: its output is wanted.
+// computed in any case: its output is wanted.
 func (r *rank) lookup(s *sequence) int {
-	group := s.request.prefix
+	group := s.request.drawn.prefix
 	if group.tokens == 0 || r.endpoint.config.NoPrefixCache {
 		return 0
 	}
@@ -27,19 +28,17 @@ func (r *rank) lookup(s *sequence) int {
 	}
 	s.prefix = p
 	if p.blocks == 0 {
-		return 0 // it will be there when somebody has computed it
+		return 0 // it will be there when somebody computes it
 	}
 	p.users++
 	s.sharing = true
 	return p.tokens
 }
 
-// share hands a prefix that a sequence has just computed over to the cache, unless another one was faster.
+// share hands a prefix over to the cache, unless another sequence was faster. vLLM does so when it plans the step that
+// computes the prefix's last block: the next sequence of the same step can use it already.
 func (r *rank) share(s *sequence) {
 	p := s.prefix
-	if s.computed < p.tokens {
-		return
-	}
 	if p.blocks > 0 {
 		s.prefix = nil // it keeps its own copy to itself
 		return
@@ -83,6 +82,16 @@ func (r *rank) release(s *sequence) {
 	s.prefix = nil
 }
 
+// decline undoes a lookup for a sequence that could not be admitted. The prefix has not been used, so it gets no younger.
+func (r *rank) decline(s *sequence) {
+	if s.sharing {
+		s.prefix.users--
+		s.sharing = false
+	}
+	s.prefix = nil
+}
+
+// evictable is the number of blocks that are cached and held by nobody.
 func (r *rank) evictable() int {
 	n := 0
 	for _, p := range r.prefixes {

@@ -10,7 +10,8 @@ type clients struct {
 	world *World
 	load  *Load
 	rng   *rand.Rand // when and what is asked
-	mood  *rand.Rand // what becomes of it: apart, so that an engine's slowness does not change the questions
+	// reactions is for what follows an answer. It is apart, so that an engine's slowness does not change what is asked.
+	reactions *rand.Rand
 
 	clock  float64 // open loop: the last arrival that was thought of, seconds since the start
 	high   bool    // in a burst
@@ -19,7 +20,7 @@ type clients struct {
 }
 
 func newClients(w *World, l *Load, rng *rand.Rand) *clients {
-	return &clients{world: w, load: l, rng: rng, mood: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))}
+	return &clients{world: w, load: l, rng: rng, reactions: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))}
 }
 
 func (c *clients) start() {
@@ -46,6 +47,9 @@ func (c *clients) arrive() {
 		peak *= max(b.High, b.Low)
 	}
 	for {
+		if c.load.Rate.over(c.clock) {
+			return
+		}
 		c.clock += c.rng.ExpFloat64() / peak
 		if c.rng.Float64()*peak < c.load.Rate.at(c.clock)*c.factor(c.clock) {
 			break
@@ -97,14 +101,13 @@ func (c *clients) replay() {
 	s := c.load.Trace[c.next]
 	c.next++
 	c.world.at(s.At, func() {
-		q := c.question(drawn{class: c.load.Name, prompt: s.Prompt, output: s.Output, asked: s.Output}, max(1, s.N))
+		q := c.question(drawn{class: c.load.Name, prompt: s.Prompt, output: s.Output, maxTokens: s.Output}, max(1, s.N))
 		q.request.stream = true
 		q.bad = s.Bad
-		q.cancelAfter = math.Inf(1)
 		if s.CancelAfter > 0 {
 			q.cancelAfter = s.CancelAfter
 		}
-		c.ask(q)
+		c.ask(q, c.rng)
 		c.replay()
 	})
 }
@@ -117,7 +120,7 @@ type question struct {
 	patience    float64 // seconds until the first token; +Inf: any
 }
 
-// send asks what the mix says, with the load's habits.
+// send asks for what the mix says, in the manner of the load's habits.
 func (c *clients) send(d drawn) {
 	h := &c.load.Habits
 	n := 1
@@ -127,27 +130,33 @@ func (c *clients) send(d drawn) {
 	q := c.question(d, n)
 	q.request.stream = c.rng.Float64() >= h.Whole
 	q.bad = c.rng.Float64() < h.Bad
-	if c.rng.Float64() < h.Cancel {
-		q.cancelAfter = c.rng.ExpFloat64() * h.CancelAfter
+	c.fate(q, c.rng)
+	c.ask(q, c.rng)
+}
+
+// fate decides how long the client waits for this attempt, and whether the engine fails at it.
+func (c *clients) fate(q *question, dice *rand.Rand) {
+	h := &c.load.Habits
+	if dice.Float64() < h.Cancel {
+		q.cancelAfter = dice.ExpFloat64() * h.CancelAfter
 	}
 	if h.Patience > 0 {
 		const sigma = 0.5
-		q.patience = h.Patience * math.Exp(sigma*c.rng.NormFloat64()-sigma*sigma/2)
+		q.patience = h.Patience * math.Exp(sigma*dice.NormFloat64()-sigma*sigma/2)
 	}
 	for _, s := range q.request.sequences {
-		if c.rng.Float64() < h.Error {
-			s.want, s.reason = 1+c.rng.IntN(s.want), "error"
+		if dice.Float64() < h.Error {
+			s.want, s.reason = 1+dice.IntN(s.want), "error"
 		}
 	}
-	c.ask(q)
 }
 
 // question makes a request and gives it its number.
 func (c *clients) question(d drawn, n int) *question {
 	c.world.requests++
-	r := &request{clients: c, id: c.world.requests, logical: c.world.requests, attempt: 1, class: d.class, n: n, prefix: d.prefix, left: n}
+	r := &request{clients: c, id: c.world.requests, logical: c.world.requests, attempt: 1, drawn: d, n: n, left: n}
 	for range n {
-		s := &sequence{request: r, prompt: d.prompt, want: d.output, asked: d.asked, reason: "length"}
+		s := &sequence{request: r, prompt: d.prompt, want: d.output, maxTokens: d.maxTokens, reason: "length"}
 		if d.stops {
 			s.reason = "stop"
 		}
@@ -157,14 +166,13 @@ func (c *clients) question(d drawn, n int) *question {
 }
 
 // ask sends a request to one of the load's engines.
-func (c *clients) ask(q *question) {
+func (c *clients) ask(q *question, dice *rand.Rand) {
 	w, r := c.world, q.request
-	e := w.byID[c.load.Engines[c.rng.IntN(len(c.load.Engines))]]
+	e := w.byID[c.load.Engines[dice.IntN(len(c.load.Engines))]]
 	if !e.up {
-		r.arrived = w.now
 		if t := w.config.Truth.Request; t != nil {
 			t(Request{
-				ID: r.id, Logical: r.logical, Attempt: r.attempt, Class: r.class, Engine: e.config.ID,
+				ID: r.id, Logical: r.logical, Attempt: r.attempt, Class: r.drawn.class, Engine: e.config.ID,
 				Arrived: w.Now(), Ended: w.Now(), Outcome: Refused, Sequences: r.n,
 			})
 		}
@@ -177,34 +185,32 @@ func (c *clients) ask(q *question) {
 	}
 	if !math.IsInf(q.patience, 1) {
 		w.after(q.patience, func() {
-			if !r.answered {
+			if !r.answered && !r.settled {
+				r.impatient = true
 				e.cancel(r)
 			}
 		})
 	}
 }
 
-// ended hears what became of a request: it may be tried again, and a client of a closed loop goes on.
+// ended hears what became of a request: it may be tried again, and a client of a closed loop goes on. Who gave up because
+// the answer was no longer wanted does not try again.
 func (c *clients) ended(r *request, o Outcome) {
 	h := &c.load.Habits
-	again := o == Failed || o == RejectedAdmission || o == Lost || o == Refused || (o == Cancelled && !r.answered && h.Patience > 0)
+	again := o == Failed || o == RejectedAdmission || o == Lost || o == Refused || (o == Cancelled && r.impatient)
 	switch {
 	case again && r.attempt <= h.Retries:
-		wait := h.Backoff * math.Pow(2, float64(r.attempt-1)) * (0.5 + c.mood.Float64())
+		wait := h.Backoff * math.Pow(2, float64(r.attempt-1)) * (0.5 + c.reactions.Float64())
 		c.world.after(wait, func() { c.retry(r) })
 	case c.load.Closed != nil:
-		c.think(c.mood.ExpFloat64())
+		c.think(c.reactions.ExpFloat64())
 	}
 }
 
 // retry asks the same again: another request for the engine, the same work for its client.
 func (c *clients) retry(r *request) {
-	first := r.sequences[0]
-	d := drawn{class: r.class, prompt: first.prompt, output: first.want, asked: first.asked, stops: first.reason == "stop", prefix: r.prefix}
-	q := c.question(d, r.n)
+	q := c.question(r.drawn, r.n)
 	q.request.logical, q.request.attempt, q.request.stream = r.logical, r.attempt+1, r.stream
-	if h := &c.load.Habits; h.Patience > 0 {
-		q.patience = h.Patience * (0.5 + c.mood.Float64())
-	}
-	c.ask(q)
+	c.fate(q, c.reactions)
+	c.ask(q, c.reactions)
 }

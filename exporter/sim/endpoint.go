@@ -18,6 +18,7 @@ type endpoint struct {
 	world  *World
 	config Engine
 	rng    *rand.Rand
+	tears  uint64 // seed for which pages are torn: with it their times alone decide, however many are looked at
 	ranks  []*rank
 
 	up       bool // the port answers
@@ -30,8 +31,9 @@ type endpoint struct {
 	page     *page
 }
 
-func newEndpoint(w *World, c Engine, rng *rand.Rand) *endpoint {
-	e := &endpoint{world: w, config: c.withDefaults(), rng: rng}
+func newEndpoint(w *World, c Engine, index uint64) *endpoint {
+	rng := w.random(1, index)
+	e := &endpoint{world: w, config: c.withDefaults(), rng: rng, tears: w.random(3, index).Uint64()}
 	for i := range e.config.Ranks {
 		e.ranks = append(e.ranks, newRank(e, i, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))))
 	}
@@ -100,9 +102,8 @@ type request struct {
 	id        uint64
 	logical   uint64
 	attempt   int
-	class     string
-	n         int
-	prefix    shared
+	drawn     drawn
+	n         int // sequences
 	stream    bool
 	arrived   float64
 	status    int
@@ -111,6 +112,7 @@ type request struct {
 	left      int // sequences that have not ended
 	failed    bool
 	answered  bool // a first token came
+	impatient bool // its client gave up for want of one
 	settled   bool // its outcome is decided; only its response may still be on the way
 	outcome   Outcome
 }
@@ -123,23 +125,11 @@ func (e *endpoint) receive(r *request, bad bool) {
 	w := e.world
 	r.arrived, r.process = w.now, e.process
 	e.inFlight[r.id] = r
-	process := e.process
-	// alive guards what was planned for a process that may be gone by then.
-	alive := func(f func()) func() {
-		return func() {
-			if e.up && e.process == process {
-				f()
-			}
-		}
-	}
-	need := 0
-	for _, s := range r.sequences {
-		need = max(need, s.prompt+s.asked)
-	}
-	switch {
-	case bad, need > e.config.MaxModelLen, need > e.config.Blocks*e.config.BlockSize:
+	switch longest := r.drawn.prompt + r.drawn.maxTokens; {
+	// vLLM lowers max_model_len to what its KV cache can hold.
+	case bad, longest > e.config.MaxModelLen, longest > e.config.Blocks*e.config.BlockSize:
 		r.settled, r.outcome = true, RejectedClient
-		w.after(0.001+0.003*e.rng.Float64(), alive(func() { e.answer(r, 400, RejectedClient) }))
+		w.after(0.001+0.003*e.rng.Float64(), e.alive(func() { e.answer(r, 400, RejectedClient) }))
 	case e.config.MaxQueued > 0 && e.queued() >= e.config.MaxQueued:
 		e.refusals++
 		r.settled, r.outcome = true, RejectedAdmission
@@ -147,17 +137,26 @@ func (e *endpoint) receive(r *request, bad bool) {
 		if e.rng.Float64() < streamedRefusals {
 			status = 200 // it passed a first check, and was refused after the headers had been sent
 		}
-		w.after(0.002+0.004*e.rng.Float64(), alive(func() { e.answer(r, status, RejectedAdmission) }))
+		w.after(0.002+0.004*e.rng.Float64(), e.alive(func() { e.answer(r, status, RejectedAdmission) }))
 	default:
-		w.after(e.overhead(), alive(func() {
+		w.after(e.overhead(), e.alive(func() {
 			if r.settled || e.dead {
 				return
 			}
-			target := e.leastLoaded()
 			for _, s := range r.sequences {
-				target.add(s)
+				e.leastLoaded().add(s) // each sequence is balanced by itself
 			}
 		}))
+	}
+}
+
+// alive guards what is planned for a process that may be gone by then.
+func (e *endpoint) alive(f func()) func() {
+	process := e.process
+	return func() {
+		if e.up && e.process == process {
+			f()
+		}
 	}
 }
 
@@ -198,25 +197,18 @@ func (e *endpoint) firstToken(r *rank, s *sequence) {
 func (e *endpoint) sequenceDone(r *rank, s *sequence) {
 	q := s.request
 	if t := e.world.config.Truth.Sequence; t != nil {
-		times := s.times()
 		t(Sequence{
 			Request: q.id, Engine: e.config.ID, Rank: r.index, Process: e.process, Reason: s.reason,
 			Values: fact.Request{
-				End: e.world.Now(), TTFT: s.ttft(), E2E: s.e2e(), Queue: times[2], Prefill: times[4], Decode: times[5],
+				End: e.world.Now(), TTFT: s.ttft(), E2E: s.e2e(), Queue: s.queueTime(), Prefill: s.prefillTime(), Decode: s.decodeTime(),
 				PromptTokens: s.prompt, OutputTokens: s.generated,
 			},
 		})
 	}
 	q.failed = q.failed || s.reason == "error"
-	if q.left--; q.left > 0 {
+	if q.left > 0 {
 		return
 	}
-	longest := 0
-	for _, s := range q.sequences {
-		longest = max(longest, s.generated)
-	}
-	r.stats.params.observe(float64(q.n))
-	r.stats.longest.observe(float64(longest))
 	status := 200
 	q.settled, q.outcome = true, Finished
 	if q.failed {
@@ -225,12 +217,7 @@ func (e *endpoint) sequenceDone(r *rank, s *sequence) {
 			status = 500
 		}
 	}
-	process := e.process
-	e.world.after(e.lag(), func() {
-		if e.up && e.process == process {
-			e.answer(q, status, q.outcome)
-		}
-	})
+	e.world.after(e.lag(), e.alive(func() { e.answer(q, status, q.outcome) }))
 }
 
 // lag is from the end of the work to the end of its response, seconds: the counter of responses moves then.
@@ -245,20 +232,15 @@ func (e *endpoint) cancel(r *request) {
 	r.settled, r.outcome = true, Cancelled
 	for _, s := range r.sequences {
 		if s.generated < s.want {
-			s.gone = true
+			s.aborted = true
 		}
 	}
 	if !e.dead {
 		for _, k := range e.ranks {
-			k.drop()
+			k.abort()
 		}
 	}
-	process := e.process
-	e.world.after(e.lag(), func() {
-		if e.up && e.process == process {
-			e.answer(r, 200, Cancelled)
-		}
-	})
+	e.world.after(e.lag(), e.alive(func() { e.answer(r, 200, Cancelled) }))
 }
 
 // answer is the end of a response, when the front end counts it.
@@ -274,7 +256,7 @@ func (e *endpoint) leave(r *request, o Outcome) {
 	delete(e.inFlight, r.id)
 	if t := e.world.config.Truth.Request; t != nil {
 		t(Request{
-			ID: r.id, Logical: r.logical, Attempt: r.attempt, Class: r.class, Engine: e.config.ID, Process: r.process,
+			ID: r.id, Logical: r.logical, Attempt: r.attempt, Class: r.drawn.class, Engine: e.config.ID, Process: r.process,
 			Arrived: e.world.config.Start + r.arrived, Ended: e.world.Now(), Status: r.status, Outcome: o, Sequences: r.n,
 		})
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Engine describes one vLLM server: a front end, and one scheduler for each data-parallel rank.
@@ -24,7 +25,7 @@ type Engine struct {
 	NoPrefixCache bool
 
 	Overhead float64 // mean seconds that the front end takes before a request is queued: tokenising, IPC
-	Torn     float64 // share of pages that are rendered amid an update, which real ones are now and then
+	Torn     float64 // share of a busy engine's pages that are rendered amid an update, which real ones are now and then
 	Handler  string  // path that requests are sent to; "/v1/chat/completions" by default
 	Buckets  Buckets
 	GPU      GPUModel
@@ -55,8 +56,23 @@ func (e *Engine) validate() error {
 	need(e.ID != "" && e.Model != "", "id and model must be given")
 	need(e.Step.Base > 0, "a step must take time: Step.Base")
 	need(e.Step.Prefill >= 0 && e.Step.Sequence >= 0 && e.Step.KV >= 0 && e.Step.Noise >= 0, "step costs must not be negative")
-	need(e.MaxSeqs >= 0 && e.TokenBudget >= 0 && e.BlockSize >= 0 && e.Blocks >= 0 && e.Ranks >= 0, "limits must not be negative")
+	need(min(e.Ranks, e.MaxSeqs, e.TokenBudget, e.BlockSize, e.Blocks, e.MaxModelLen, e.MaxQueued) >= 0, "limits must not be negative")
+	need(e.Overhead >= 0, "Overhead must not be negative")
+	need(e.Torn >= 0 && e.Torn <= 1, "Torn is a share, from 0 to 1")
+	need(e.GPU.Count >= 0 && e.GPU.MemoryBytes >= 0 && e.GPU.IdleWatts >= 0 && e.GPU.MaxWatts >= e.GPU.IdleWatts, "a GPU draws at least 0 W idle, and at most MaxWatts")
+	need(ascending(e.Buckets.TTFT) && ascending(e.Buckets.Gaps) && ascending(e.Buckets.Latency), "bucket edges must be positive, finite and strictly increasing")
 	return errors.Join(errs...)
+}
+
+func ascending(edges []float64) bool {
+	previous := 0.0
+	for _, e := range edges {
+		if !(e > previous) || math.IsInf(e, 1) {
+			return false
+		}
+		previous = e
+	}
+	return true
 }
 
 // withDefaults fills in what was left out: the limits of a plain `vllm serve` on one data-centre GPU.

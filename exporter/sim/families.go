@@ -153,7 +153,7 @@ var engineFamilies = []family{
 	{
 		name: "vllm:request_params_max_tokens", kind: "histogram",
 		help:      "Histogram of the max_tokens request parameter.",
-		histogram: func(s *stats) *histogram { return s.asked },
+		histogram: func(s *stats) *histogram { return s.maxTokens },
 	},
 	{
 		name: "vllm:time_to_first_token_seconds", kind: "histogram",

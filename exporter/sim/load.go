@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 )
 
 // Load is a population of clients. Exactly one of Rate, Closed and Trace says when they send.
@@ -67,6 +66,12 @@ func (r *Rate) at(t float64) float64 {
 	return p[len(p)-1].PerSecond
 }
 
+// over reports whether the rate is 0 from a time on.
+func (r *Rate) over(t float64) bool {
+	last := r.Points[len(r.Points)-1]
+	return r.Period == 0 && last.PerSecond == 0 && t >= last.At
+}
+
 func (r *Rate) peak() float64 {
 	peak := 0.0
 	for _, p := range r.Points {
@@ -110,21 +115,6 @@ type Habits struct {
 	Whole       float64 // share that wants its answer in one piece, not streamed
 }
 
-// Mix is what is asked for.
-type Mix []Class
-
-// Class is one kind of request. Lengths are lognormal, in tokens.
-type Class struct {
-	Name                string
-	Weight              float64
-	Prompt, PromptCV    float64 // mean, and standard deviation over mean
-	Output, OutputCV    float64
-	Correlation         float64 // of the logarithms of both
-	Stop                float64 // share that ends by itself; the rest ends at max_tokens
-	One                 float64 // share that asks for a single token
-	Prefixes, PrefixLen int     // number of shared beginnings, and their length in tokens; part of the prompt
-}
-
 func (l *Load) validate() error {
 	var errs []error
 	need := func(ok bool, what string) {
@@ -139,80 +129,56 @@ func (l *Load) validate() error {
 		}
 	}
 	need(kinds == 1, "exactly one of Rate, Closed and Trace must be given")
-	need(l.Burst == nil || len(l.Rate.Points) > 0, "Burst modulates a Rate, and there is none")
 	need(len(l.Engines) > 0, "no engine is named")
 	need(l.Trace != nil || len(l.Mix) > 0, "Mix is empty")
 	need(l.Closed == nil || (l.Closed.Clients > 0 && l.Closed.Think >= 0), "a closed loop needs clients and a think time")
-	for i, p := range l.Rate.Points {
-		need(p.PerSecond >= 0, "rates must not be negative")
-		need(i == 0 || p.At >= l.Rate.Points[i-1].At, "points of a rate must be in order")
+	need(l.Burst == nil || len(l.Rate.Points) > 0, "Burst modulates a Rate, and there is none")
+	if b := l.Burst; b != nil {
+		need(min(b.High, b.Low) >= 0 && max(b.High, b.Low) > 0, "a burst's factors must not be negative, nor both 0")
+		need(b.HighS > 0 && b.LowS > 0, "a burst's times must be positive")
 	}
-	need(len(l.Rate.Points) == 0 || l.Rate.peak() > 0, "the rate is 0 for ever")
-	for _, c := range l.Mix {
-		need(c.Weight > 0 && c.Prompt >= 1 && c.Output >= 1, fmt.Sprintf("class %q: weight, prompt and output must be positive", c.Name))
+	for i, s := range l.Trace {
+		need(s.Prompt >= 1 && s.Output >= 1 && s.N >= 0 && s.CancelAfter >= 0, fmt.Sprintf("request %d of the trace: prompt and output must be positive, the rest not negative", i))
+		need(s.At >= 0 && (i == 0 || s.At >= l.Trace[i-1].At), fmt.Sprintf("request %d of the trace is out of order", i))
+	}
+	errs = append(errs, l.Rate.validate(l.Name), l.Habits.validate(l.Name))
+	for i := range l.Mix {
+		errs = append(errs, l.Mix[i].validate(l.Name))
 	}
 	return errors.Join(errs...)
 }
 
-// The mixes. Means and spreads are of the order that public traces of such services show; they are examples, not
-// measurements of anybody's traffic.
-var (
-	Chat         = Mix{{Name: "chat", Weight: 1, Prompt: 600, PromptCV: 1.2, Output: 220, OutputCV: 1, Correlation: 0.2, Stop: 0.9, Prefixes: 4, PrefixLen: 256}}
-	RAG          = Mix{{Name: "rag", Weight: 1, Prompt: 4000, PromptCV: 0.6, Output: 180, OutputCV: 0.8, Stop: 0.95, Prefixes: 2, PrefixLen: 512}}
-	LongDocument = Mix{{Name: "long-document", Weight: 1, Prompt: 12000, PromptCV: 0.5, Output: 400, OutputCV: 0.7, Correlation: 0.3, Stop: 0.8}}
-	CodeAgent    = Mix{
-		{Name: "code-agent", Weight: 0.8, Prompt: 9000, PromptCV: 0.5, Output: 150, OutputCV: 1, Stop: 0.95, Prefixes: 12, PrefixLen: 6000},
-		{Name: "code-complete", Weight: 0.2, Prompt: 1500, PromptCV: 0.8, Output: 40, OutputCV: 0.8, Stop: 0.7, One: 0.1},
+func (r *Rate) validate(load string) error {
+	if len(r.Points) == 0 {
+		return nil
 	}
-	Reasoning = Mix{{Name: "reasoning", Weight: 1, Prompt: 400, PromptCV: 1, Output: 1800, OutputCV: 0.8, Stop: 0.9}}
-)
-
-// drawn is one request's lengths.
-type drawn struct {
-	class                 string
-	prompt, output, asked int
-	stops                 bool
-	prefix                shared
-}
-
-// shared names a beginning that several prompts have in common.
-type shared struct {
-	name   string
-	tokens int
-}
-
-// draw picks a class and lengths.
-func (m Mix) draw(rng *rand.Rand) drawn {
-	total := 0.0
-	for i := range m {
-		total += m[i].Weight
-	}
-	u := rng.Float64() * total
-	c := &m[len(m)-1]
-	for i := range m {
-		if u -= m[i].Weight; u < 0 {
-			c = &m[i]
-			break
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("load %q: %s", load, what))
 		}
 	}
-	a, b := rng.NormFloat64(), rng.NormFloat64()
-	b = c.Correlation*a + math.Sqrt(1-c.Correlation*c.Correlation)*b
-	d := drawn{class: c.Name, prompt: lognormal(c.Prompt, c.PromptCV, a), output: lognormal(c.Output, c.OutputCV, b)}
-	if rng.Float64() < c.One {
-		d.output = 1
+	for i, p := range r.Points {
+		need(p.PerSecond >= 0 && !math.IsInf(p.PerSecond, 1), "rates must be finite and not negative")
+		need(i == 0 || p.At >= r.Points[i-1].At, "points of a rate must be in order")
 	}
-	d.asked = d.output
-	if rng.Float64() < c.Stop {
-		d.stops, d.asked = true, 2*d.output+16
-	}
-	if c.Prefixes > 0 && d.prompt > c.PrefixLen {
-		d.prefix = shared{name: fmt.Sprintf("%s/%d", c.Name, rng.IntN(c.Prefixes)), tokens: c.PrefixLen}
-	}
-	return d
+	need(r.peak() > 0, "the rate is 0 for ever")
+	need(r.Period == 0 || (r.Points[0].At >= 0 && r.Points[len(r.Points)-1].At <= r.Period), "points of a rate must lie within its period")
+	return errors.Join(errs...)
 }
 
-// lognormal is a length of at least one token with a mean and a coefficient of variation, from a standard normal draw.
-func lognormal(mean, cv, z float64) int {
-	s2 := math.Log(1 + cv*cv)
-	return max(1, int(math.Round(math.Exp(math.Log(mean)-s2/2+math.Sqrt(s2)*z))))
+func (h *Habits) validate(load string) error {
+	var errs []error
+	for _, s := range []struct {
+		name  string
+		share float64
+	}{{"Cancel", h.Cancel}, {"Bad", h.Bad}, {"Error", h.Error}, {"Two", h.Two}, {"Whole", h.Whole}} {
+		if !(s.share >= 0 && s.share <= 1) {
+			errs = append(errs, fmt.Errorf("load %q: Habits.%s is a share, from 0 to 1", load, s.name))
+		}
+	}
+	if !(h.CancelAfter >= 0 && h.Patience >= 0 && h.Retries >= 0 && h.Backoff >= 0) {
+		errs = append(errs, fmt.Errorf("load %q: Habits must not be negative", load))
+	}
+	return errors.Join(errs...)
 }

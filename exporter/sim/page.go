@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,36 +28,6 @@ func (w *World) Page(engine string) ([]byte, bool) {
 	mended()
 	e.page.size = len(body)
 	return body, true
-}
-
-// tear makes the page one that was rendered while the front end took note of a finished sequence, with the probability
-// that the configuration says: some families have it and the later ones have not. The function undoes it.
-func (e *endpoint) tear() (mend func()) {
-	dice := rand.New(rand.NewPCG(e.world.config.Seed, math.Float64bits(e.world.now)))
-	if dice.Float64() >= e.config.Torn {
-		return func() {}
-	}
-	var undo []func()
-	for _, r := range e.ranks {
-		if len(r.stats.unsettled) == 0 {
-			continue
-		}
-		times := r.stats.finishTimes()
-		cut := dice.IntN(len(times))
-		for f := cut; f < len(times); f++ {
-			h := times[f]
-			counts, sum := slices.Clone(h.counts), h.sum
-			for _, s := range r.stats.unsettled {
-				h.forget(s.times()[f])
-			}
-			undo = append(undo, func() { h.counts, h.sum = counts, sum })
-		}
-	}
-	return func() {
-		for _, f := range undo {
-			f()
-		}
-	}
 }
 
 // page is an endpoint's page but for its values.

@@ -7,11 +7,11 @@ import (
 
 // sequence is one stream of output tokens.
 type sequence struct {
-	request *request
-	prompt  int // tokens
-	want    int // output tokens until it ends
-	asked   int // max_tokens
-	reason  string
+	request   *request
+	prompt    int // tokens
+	want      int // output tokens until it ends
+	maxTokens int // that it may have at most
+	reason    string
 
 	cached    int // prompt tokens found in the prefix cache at first scheduling
 	computed  int // tokens whose KV is there
@@ -23,7 +23,8 @@ type sequence struct {
 
 	queued, scheduled, first, last float64 // seconds since the world's start; scheduled < 0: not yet
 	preempted                      int
-	gone                           bool // its client is: the front end has forgotten it
+	aborted                        bool // its client is gone, and the front end has forgotten it
+	closes                         bool // it was the last of its request to end
 }
 
 // known is the number of tokens that there are: the KV of all of them is needed for the next one.
@@ -39,7 +40,7 @@ type rank struct {
 	inbox   []*sequence // come during the step under way: the core takes them in between two steps
 	waiting queue
 	running []*sequence
-	gone    bool // some sequence is
+	aborts  bool // some sequence is aborted
 
 	free     int // KV blocks
 	prefixes map[string]*prefix
@@ -66,7 +67,7 @@ func newRank(e *endpoint, index int, rng *rand.Rand) *rank {
 
 // boot is a new process: nothing cached, nothing running, nothing counted.
 func (r *rank) boot(stats *stats) {
-	r.inbox, r.waiting, r.running, r.gone = nil, queue{}, nil, false
+	r.inbox, r.waiting, r.running, r.aborts = nil, queue{}, nil, false
 	r.free, r.prefixes = r.endpoint.config.Blocks, map[string]*prefix{}
 	r.end, r.previous, r.stats = math.Inf(1), -1, stats
 }
@@ -91,7 +92,7 @@ func (r *rank) add(s *sequence) {
 // begins then: what a request waits for the step before is in its TTFT and in none of its parts.
 func (r *rank) takeIn() {
 	for _, s := range r.inbox {
-		if s.gone {
+		if s.aborted {
 			continue
 		}
 		s.queued, s.scheduled = r.endpoint.world.now, -1
@@ -104,9 +105,9 @@ func (r *rank) takeIn() {
 // queued is the number of sequences that wait for their turn, those included that the core has not looked at.
 func (r *rank) queued() int { return len(r.inbox) + r.waiting.len() }
 
-// drop says that there are sequences whose clients are gone. Their blocks are given back when the next step is planned.
-func (r *rank) drop() {
-	r.gone = true
+// abort says that there are aborted sequences. Their blocks are given back when the next step is planned.
+func (r *rank) abort() {
+	r.aborts = true
 	if math.IsInf(r.end, 1) {
 		r.startStep()
 	}
@@ -119,13 +120,13 @@ func (r *rank) startStep() {
 	r.takeIn()
 	r.load = stepLoad{}
 	budget := r.endpoint.config.TokenBudget
-	whole := true // nobody was preempted
+	preempted := false
 	for i := 0; i < len(r.running); i++ {
 		s := r.running[i]
 		s.chunk = 0
 		n := min(s.known()-s.computed, budget)
 		for n > 0 && !r.allocate(s, s.computed+n) {
-			whole = false
+			preempted = true
 			victim := r.running[len(r.running)-1]
 			r.preempt(victim)
 			if victim == s {
@@ -135,7 +136,7 @@ func (r *rank) startStep() {
 		budget -= n
 		r.work(s, n)
 	}
-	if whole {
+	if !preempted { // a queue does not move while there is no room for those that run
 		r.admit(budget)
 	}
 	if r.load == (stepLoad{}) {
@@ -153,6 +154,9 @@ func (r *rank) startStep() {
 // work puts n tokens of a sequence into the step.
 func (r *rank) work(s *sequence, n int) {
 	s.chunk = n
+	if s.prefix != nil && !s.sharing && s.computed+n >= s.prefix.tokens {
+		r.share(s)
+	}
 	switch {
 	case n == 0:
 	case s.generated > 0 && s.computed+1 == s.known():
@@ -170,13 +174,15 @@ func (r *rank) admit(budget int) {
 		hit := r.lookup(s)
 		n := min(s.known()-hit, budget)
 		if !r.allocate(s, hit+n) {
-			r.release(s)
+			r.decline(s) // those behind it wait too, whatever they need: first come, first served
 			return
 		}
 		r.waiting.pop()
 		if s.scheduled < 0 {
 			s.scheduled, s.cached = r.endpoint.world.now, hit
-			r.stats.looked(s.prompt, hit)
+			if !r.endpoint.config.NoPrefixCache {
+				r.stats.looked(s.prompt, hit)
+			}
 		}
 		s.computed = hit
 		budget -= n
@@ -195,15 +201,15 @@ func (r *rank) preempt(s *sequence) {
 	r.waiting.unshift(s)
 }
 
-// sweep forgets the sequences whose clients are gone.
+// sweep forgets the aborted sequences.
 func (r *rank) sweep() {
-	if !r.gone {
+	if !r.aborts {
 		return
 	}
-	r.gone = false
+	r.aborts = false
 	kept := r.running[:0]
 	for _, s := range r.running {
-		if s.gone {
+		if s.aborted {
 			r.release(s)
 		} else {
 			kept = append(kept, s)
@@ -214,51 +220,61 @@ func (r *rank) sweep() {
 	r.waiting.sweep()
 }
 
+// output is what a step brought out.
+type output struct {
+	tokens  int // output tokens
+	prompts int // prompt tokens computed for those that got their first one
+	steady  int // sequences that got one in the step before, too
+}
+
 // finishStep is the end of a step: tokens come out, the front end takes note of them, and the next step begins.
 func (r *rank) finishStep() {
 	now := r.endpoint.world.now
 	r.gpu.add(r.load, r.cost, r.began, now)
-	r.stats.unsettled = r.stats.unsettled[:0]
-	outputs, prompts, steady := 0, 0, 0
+	var out output
 	kept := r.running[:0]
 	for _, s := range r.running {
 		s.computed += s.chunk
-		if s.prefix != nil && !s.sharing {
-			r.share(s)
-		}
-		if s.chunk == 0 || s.computed < s.known() || s.gone {
+		if s.chunk == 0 || s.computed < s.known() || s.aborted {
 			kept = append(kept, s)
 			continue
 		}
-		s.generated++
-		outputs++
-		switch {
-		case s.generated == 1:
-			prompts += s.prompt - s.cached
-			s.first = now
-			r.stats.firstToken(s, now)
-			r.endpoint.firstToken(r, s)
-		case s.last == r.previous:
-			steady++ // most sequences get a token in every step, so they share one gap
-		default:
-			r.stats.gaps.observe(now - s.last)
-		}
-		s.last = now
+		r.emit(s, &out)
 		if s.generated < s.want {
 			kept = append(kept, s)
 			continue
 		}
 		r.release(s)
+		s.request.left--
+		s.closes = s.request.left == 0
 		r.stats.finished(s)
 		r.endpoint.sequenceDone(r, s)
 	}
 	clear(r.running[len(kept):])
 	r.running = kept
-	r.stats.gaps.observeN(now-r.previous, steady)
-	r.stats.step(prompts, outputs)
+	r.stats.step(out, now-r.previous)
 	r.previous, r.end = now, math.Inf(1)
 	r.publish()
 	r.startStep()
+}
+
+// emit brings out a sequence's next token.
+func (r *rank) emit(s *sequence, out *output) {
+	now := r.endpoint.world.now
+	s.generated++
+	out.tokens++
+	switch {
+	case s.generated == 1:
+		out.prompts += s.prompt - s.cached
+		s.first = now
+		r.stats.firstToken(s)
+		r.endpoint.firstToken(r, s)
+	case s.last == r.previous:
+		out.steady++ // most sequences get a token in every step, so they share one gap
+	default:
+		r.stats.gaps.observe(now - s.last)
+	}
+	s.last = now
 }
 
 // publish sets the gauges: the front end hears of them with the outputs of a step, so between two steps they lag.
@@ -298,7 +314,7 @@ func (q *queue) unshift(s *sequence) {
 func (q *queue) sweep() {
 	kept := q.items[:0]
 	for _, s := range q.items[q.head:] {
-		if !s.gone {
+		if !s.aborted {
 			kept = append(kept, s)
 		}
 	}

@@ -38,7 +38,7 @@ type Outage struct {
 type World struct {
 	config    Config
 	now       float64 // seconds since the start
-	events    events
+	events    eventQueue
 	serial    uint64 // of events, so that those of one instant happen in the order in which they were planned
 	requests  uint64 // ids given out
 	endpoints []*endpoint
@@ -52,7 +52,7 @@ func New(c Config) (*World, error) {
 	}
 	w := &World{config: c, byID: map[string]*endpoint{}}
 	for i := range c.Engines {
-		e := newEndpoint(w, c.Engines[i], w.random(1, uint64(i)))
+		e := newEndpoint(w, c.Engines[i], uint64(i))
 		w.endpoints = append(w.endpoints, e)
 		w.byID[e.config.ID] = e
 		e.boot()
@@ -90,10 +90,22 @@ func (c *Config) validate() error {
 		if !ids[o.Engine] {
 			errs = append(errs, fmt.Errorf("an outage is of engine %q, which does not exist", o.Engine))
 		}
-		if o.Down < loading+1 || o.After < 0 || o.Every < 0 || (o.Every > 0 && o.Every <= o.Down+maxNoticed) {
-			errs = append(errs, fmt.Errorf("outage of engine %q: it must be down for at least %d s, and up again before the next", o.Engine, loading+1))
+		errs = append(errs, o.validate())
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Outage) validate() error {
+	var errs []error
+	need := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("outage of engine %q: %s", o.Engine, what))
 		}
 	}
+	need(o.After >= 0 && o.Every >= 0, "After and Every must not be negative")
+	// Otherwise the new process would have started before the old one died.
+	need(o.Down >= loading+1, fmt.Sprintf("a process needs %d s to come up: Down", loading+1))
+	need(!(o.Every > 0) || o.Every > o.Down+maxNoticed, fmt.Sprintf("the process must be up again before the next outage: Every must exceed Down by %d s", maxNoticed))
 	return errors.Join(errs...)
 }
 
@@ -110,16 +122,16 @@ func (w *World) Run(until float64) {
 	until -= w.config.Start
 	for {
 		r, end := w.nextStep()
-		event := math.Inf(1)
+		next := math.Inf(1)
 		if len(w.events) > 0 {
-			event = w.events[0].at
+			next = w.events[0].at
 		}
 		switch {
-		case min(event, end) > until:
+		case min(next, end) > until:
 			w.now = max(w.now, until)
 			return
-		case event <= end:
-			e := heap.Pop(&w.events).(happening)
+		case next <= end:
+			e := heap.Pop(&w.events).(event)
 			w.now = e.at
 			e.happen()
 		default:
@@ -162,31 +174,32 @@ func (w *World) over() bool { return w.config.Stop > 0 && w.now > w.config.Stop 
 // at plans something for a time in seconds since the start.
 func (w *World) at(t float64, happen func()) {
 	w.serial++
-	heap.Push(&w.events, happening{at: max(t, w.now), serial: w.serial, happen: happen})
+	heap.Push(&w.events, event{at: max(t, w.now), serial: w.serial, happen: happen})
 }
 
 // after plans something for a number of seconds from now.
 func (w *World) after(seconds float64, happen func()) { w.at(w.now+seconds, happen) }
 
-// happening is something that is going to happen.
-type happening struct {
+// event is something that is going to happen.
+type event struct {
 	at     float64
 	serial uint64
 	happen func()
 }
 
-type events []happening
+// eventQueue is a heap: the earliest event first.
+type eventQueue []event
 
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
+func (e eventQueue) Len() int { return len(e) }
+func (e eventQueue) Less(i, j int) bool {
 	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].serial < e[j].serial)
 }
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(happening)) }
-func (e *events) Pop() any {
+func (e eventQueue) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *eventQueue) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *eventQueue) Pop() any {
 	old := *e
 	last := old[len(old)-1]
-	old[len(old)-1] = happening{}
+	old[len(old)-1] = event{}
 	*e = old[:len(old)-1]
 	return last
 }

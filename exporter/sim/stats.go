@@ -24,13 +24,6 @@ func (h *histogram) observeN(v float64, n int) {
 	h.sum += v * float64(n)
 }
 
-// forget takes an observation back.
-func (h *histogram) forget(v float64) {
-	i, _ := slices.BinarySearch(h.edges, v)
-	h.counts[i]--
-	h.sum -= v
-}
-
 func (h *histogram) count() uint64 {
 	var n uint64
 	for _, c := range h.counts {
@@ -52,12 +45,12 @@ type stats struct {
 	success                      [len(reasons)]float64
 
 	ttft, gaps, tpot, e2e, queue, inference, prefill, decode *histogram
-	prompt, output, iteration, longest, params, asked        *histogram
+	prompt, output, iteration, longest, params, maxTokens    *histogram
 	preempts, kvComputed                                     *histogram
 
-	// unsettled are the sequences of the last step: on a page that is rendered amid an update they are in some families
-	// and not yet in others.
-	unsettled []*sequence
+	// latest are the sequences that ended last, all in one step: on a page that is rendered amid an update they are in
+	// some families and not yet in others.
+	latest []*sequence
 }
 
 // vLLM's histogram edges: vllm/v1/metrics/loggers.py of 0.32.
@@ -95,69 +88,92 @@ func newStats(e *Engine) *stats {
 		ttft: newHistogram(or(e.Buckets.TTFT, ttftEdges)),
 		gaps: newHistogram(gaps), tpot: newHistogram(gaps),
 		e2e: newHistogram(latency), queue: newHistogram(latency), inference: newHistogram(latency), prefill: newHistogram(latency), decode: newHistogram(latency),
-		prompt: newHistogram(lengths), output: newHistogram(lengths), longest: newHistogram(lengths), asked: newHistogram(lengths), kvComputed: newHistogram(lengths),
+		prompt: newHistogram(lengths), output: newHistogram(lengths), longest: newHistogram(lengths), maxTokens: newHistogram(lengths), kvComputed: newHistogram(lengths),
 		iteration: newHistogram(iterationEdges), params: newHistogram(paramsEdges), preempts: newHistogram(preemptEdges),
 	}
 }
 
-// looked notes a look into the prefix cache; those of preempted sequences are not counted, as in vLLM.
+// looked notes a look into the prefix cache; vLLM counts no second one after a preemption.
 func (s *stats) looked(tokens, hit int) {
 	s.queries += float64(tokens)
 	s.hits += float64(hit)
 }
 
 // firstToken notes a prefill that has ended: prompt tokens are counted then.
-func (s *stats) firstToken(q *sequence, now float64) {
+func (s *stats) firstToken(q *sequence) {
 	s.ttft.observe(q.ttft())
 	s.promptTokens += float64(q.prompt)
 	s.computedTokens += float64(q.prompt - q.cached)
 	s.cachedTokens += float64(q.cached)
 }
 
-// step notes an engine step. One that only computed a part of a prompt has no outputs and is not seen by the front end,
-// which counts a prompt's computed tokens with its first output.
-func (s *stats) step(prompts, outputs int) {
-	if outputs == 0 {
+// step notes an engine step, and the gap since the one before. A step that only computed a part of a prompt has no outputs
+// and is not seen by the front end, which counts a prompt's computed tokens with its first output.
+func (s *stats) step(out output, gap float64) {
+	if out.tokens == 0 {
 		return
 	}
-	s.outputTokens += float64(outputs)
-	s.iteration.observe(float64(prompts + outputs))
+	s.gaps.observeN(gap, out.steady)
+	s.outputTokens += float64(out.tokens)
+	s.iteration.observe(float64(out.prompts + out.tokens))
 }
 
 // finished notes a sequence that has come to its end, in all families of finished sequences.
 func (s *stats) finished(q *sequence) {
-	s.unsettled = append(s.unsettled, q)
+	if len(s.latest) > 0 && s.latest[0].last != q.last {
+		s.latest = s.latest[:0]
+	}
+	s.latest = append(s.latest, q)
 	s.success[slices.Index(reasons[:], q.reason)]++
-	s.prompt.observe(float64(q.prompt))
-	s.output.observe(float64(q.generated))
-	s.asked.observe(float64(q.asked))
-	s.kvComputed.observe(float64(q.prompt - q.cached))
-	s.preempts.observe(float64(q.preempted))
-	for f, h := range s.finishTimes() {
-		h.observe(q.times()[f])
+	for _, f := range finishFamilies {
+		if !f.perRequest || q.closes {
+			f.histogram(s).observe(f.value(q))
+		}
 	}
 }
 
-// finishTimes are the latency histograms of finished sequences, in the order of the page.
-func (s *stats) finishTimes() [6]*histogram {
-	return [6]*histogram{s.tpot, s.e2e, s.queue, s.inference, s.prefill, s.decode}
+// finishFamilies are the histograms of finished sequences, in the order of the page, and what a sequence adds to each.
+var finishFamilies = [...]struct {
+	histogram  func(*stats) *histogram
+	value      func(*sequence) float64
+	perRequest bool // observed once for a request, with its last sequence
+}{
+	{histogram: func(s *stats) *histogram { return s.prompt }, value: func(q *sequence) float64 { return float64(q.prompt) }},
+	{histogram: func(s *stats) *histogram { return s.output }, value: func(q *sequence) float64 { return float64(q.generated) }},
+	{histogram: func(s *stats) *histogram { return s.longest }, value: func(q *sequence) float64 { return float64(q.request.longest()) }, perRequest: true},
+	{histogram: func(s *stats) *histogram { return s.params }, value: func(q *sequence) float64 { return float64(q.request.n) }, perRequest: true},
+	{histogram: func(s *stats) *histogram { return s.maxTokens }, value: func(q *sequence) float64 { return float64(q.maxTokens) }},
+	{histogram: func(s *stats) *histogram { return s.tpot }, value: (*sequence).tpot},
+	{histogram: func(s *stats) *histogram { return s.e2e }, value: (*sequence).e2e},
+	{histogram: func(s *stats) *histogram { return s.queue }, value: (*sequence).queueTime},
+	{histogram: func(s *stats) *histogram { return s.inference }, value: (*sequence).inferenceTime},
+	{histogram: func(s *stats) *histogram { return s.prefill }, value: (*sequence).prefillTime},
+	{histogram: func(s *stats) *histogram { return s.decode }, value: (*sequence).decodeTime},
+	{histogram: func(s *stats) *histogram { return s.preempts }, value: func(q *sequence) float64 { return float64(q.preempted) }},
+	{histogram: func(s *stats) *histogram { return s.kvComputed }, value: func(q *sequence) float64 { return float64(q.prompt - q.cached) }},
 }
 
-// times are a finished sequence's values for them, in the same order, seconds.
-func (q *sequence) times() [6]float64 {
-	return [6]float64{q.tpot(), q.e2e(), q.scheduled - q.queued, q.last - q.scheduled, q.first - q.scheduled, q.last - q.first}
+// longest is the longest output of a request's sequences, tokens.
+func (r *request) longest() int {
+	longest := 0
+	for _, s := range r.sequences {
+		longest = max(longest, s.generated)
+	}
+	return longest
 }
 
-// ttft is from the arrival at the front end to the first token, seconds.
-func (q *sequence) ttft() float64 { return q.first - q.request.arrived }
-
-// e2e is from the arrival at the front end to the last token, seconds.
-func (q *sequence) e2e() float64 { return q.last - q.request.arrived }
+// What a finished sequence took, seconds: TTFT and e2e from its arrival at the front end, the rest on the engine's clock.
+func (q *sequence) ttft() float64          { return q.first - q.request.arrived }
+func (q *sequence) e2e() float64           { return q.last - q.request.arrived }
+func (q *sequence) queueTime() float64     { return q.scheduled - q.queued }
+func (q *sequence) prefillTime() float64   { return q.first - q.scheduled }
+func (q *sequence) decodeTime() float64    { return q.last - q.first }
+func (q *sequence) inferenceTime() float64 { return q.last - q.scheduled }
 
 // tpot is seconds per output token after the first; vLLM observes 0 for a sequence of one.
 func (q *sequence) tpot() float64 {
 	if q.generated <= 1 {
 		return 0
 	}
-	return (q.last - q.first) / float64(q.generated-1)
+	return q.decodeTime() / float64(q.generated-1)
 }

@@ -14,6 +14,10 @@ import (
 // clock is what of package time reads or waits for the clock; the rest are types and arithmetic.
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"}
 
+// sources are what of package math/rand/v2 takes a seed or a source; its other functions draw from one that the runtime
+// seeds anew in every process.
+var sources = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "PCG", "ChaCha8", "Zipf", "Source"}
+
 // impurities lists what a pure package's file must not do, and init functions, which no package of ours has.
 func impurities(f *ast.File, fset *token.FileSet, pure bool) []string {
 	var found []string
@@ -39,6 +43,8 @@ func impurities(f *ast.File, fset *token.FileSet, pure bool) []string {
 			switch path := names[x.Name]; {
 			case path == "time" && slices.Contains(clock, n.Sel.Name):
 				say(n, "time.%s in a pure package: take the time as an argument", n.Sel.Name)
+			case path == "math/rand/v2" && !slices.Contains(sources, n.Sel.Name):
+				say(n, "rand.%s draws from a source that nobody seeded: draw from a rand.Rand with a seed", n.Sel.Name)
 			case path == "fmt" && strings.HasPrefix(n.Sel.Name, "Print"):
 				say(n, "fmt.%s in a pure package: return the text", n.Sel.Name)
 			}
@@ -53,7 +59,8 @@ func importNames(f *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, imp := range f.Imports {
 		path := strings.Trim(imp.Path.Value, `"`)
-		name := path[strings.LastIndex(path, "/")+1:]
+		name := strings.TrimSuffix(path, "/v2")
+		name = name[strings.LastIndex(name, "/")+1:]
 		if imp.Name != nil {
 			name = imp.Name.Name
 		}
@@ -97,6 +104,8 @@ func TestPurityBites(t *testing.T) {
 		"reading it under another name":  {`package p; import t "time"; func F() t.Time { return t.Now() }`, true, "time.Now"},
 		"handing the clock over":         {`package p; import "time"; var F = time.Now`, true, "time.Now"},
 		"a goroutine":                    {`package p; func F() { go F() }`, true, "goroutine"},
+		"drawing without a seed":         {`package p; import "math/rand/v2"; func F() float64 { return rand.Float64() }`, true, "nobody seeded"},
+		"drawing from a seed is fine":    {`package p; import "math/rand/v2"; func F(s uint64) float64 { return rand.New(rand.NewPCG(s, 1)).Float64() }`, true, ""},
 		"printing":                       {`package p; import "fmt"; func F() { fmt.Println() }`, true, "return the text"},
 		"types of time are fine":         {`package p; import "time"; func F(d time.Duration) float64 { return d.Seconds() }`, true, ""},
 		"a method Now of something else": {`package p; func F(w W) { w.Now() }`, true, ""},

@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// settling is how long after its step a finished sequence can be missing from a torn page, seconds. It is longer than a
+// real update takes, so that a busy engine has such a sequence at almost any time and Torn is the share of its pages. It
+// is shorter than any interval at which pages are read: a page before a torn one must not show what that one lacks.
+const settling = 0.25
+
+// tear makes the page one that was rendered while the front end took note of finished sequences, with the probability
+// that the configuration says. A page is written from top to bottom, so the upper families lack what the lower ones have:
+// so it is on all 18 pages with unequal counts in the recordings of vLLM 0.32. The function undoes it.
+func (e *endpoint) tear() (mend func()) {
+	now := e.world.now
+	dice := rand.New(rand.NewPCG(e.tears, math.Float64bits(now)))
+	if dice.Float64() >= e.config.Torn {
+		return func() {}
+	}
+	var undo []func()
+	for _, r := range e.ranks {
+		s := r.stats
+		if len(s.latest) == 0 || now-s.latest[0].last > settling {
+			continue
+		}
+		success := s.success
+		undo = append(undo, func() { s.success = success })
+		for _, q := range s.latest {
+			s.success[slices.Index(reasons[:], q.reason)]--
+		}
+		// At least the success counter lacks them, and at least the last family has them.
+		cut := dice.IntN(len(finishFamilies))
+		for _, f := range finishFamilies[:cut] {
+			undo = append(undo, f.histogram(s).forget(s.latest, f.value, f.perRequest))
+		}
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}
+}
+
+// forget takes what some sequences added back; the function undoes it.
+func (h *histogram) forget(sequences []*sequence, value func(*sequence) float64, perRequest bool) (undo func()) {
+	counts, sum := slices.Clone(h.counts), h.sum
+	for _, q := range sequences {
+		if perRequest && !q.closes {
+			continue
+		}
+		v := value(q)
+		i, _ := slices.BinarySearch(h.edges, v)
+		h.counts[i]--
+		h.sum -= v
+	}
+	return func() { copy(h.counts, counts); h.sum = sum }
+}
