@@ -62,6 +62,7 @@ func Document() string {
 		}
 	}
 	b.WriteString("\nBeside these, the page has the usual `go_*` and `process_*` series of the exporter's own process, and `promhttp_metric_handler_errors_total`.\n")
+	b.WriteString(ruleDocument())
 	return b.String()
 }
 
