@@ -73,7 +73,7 @@ func (p *pageMaker) overview() overview {
 	for i, g := range groups(s) {
 		rows := p.promises(g, i)
 		o.Promises = append(o.Promises, rows...)
-		o.Sections = append(o.Sections, p.section(g, i, rows))
+		o.Sections = append(o.Sections, p.section(g, i, rows, g.objectives()))
 	}
 	slices.SortStableFunc(o.Sections, func(a, b section) int { return int(b.worst) - int(a.worst) })
 	o.Promises = append(o.Promises, p.orphans(o.Promises)...)
@@ -125,13 +125,12 @@ func (p *pageMaker) toggle() string {
 
 func anchor(at int) string { return fmt.Sprintf("model%d", at+1) }
 
-func (p *pageMaker) section(g group, at int, rows []promiseRow) section {
+func (p *pageMaker) section(g group, at int, rows []promiseRow, objectives []*slo.Objective) section {
 	f := p.frame
 	s := section{Model: g.name, Anchor: anchor(at), Engines: plural(len(g.engines), "engine", "engines")}
 	if len(g.models) > 1 {
 		s.Note = "These engines serve several models. What arrived, and the ledger, hold for the engines as a whole."
 	}
-	objectives := g.objectives()
 	for i, r := range rows {
 		s.worst = max(s.worst, r.state)
 		if i == mostPlots && len(rows) > mostPlots+1 {

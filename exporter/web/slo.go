@@ -39,7 +39,7 @@ func (p *pageMaker) slo(name string) (sloPage, bool) {
 			if under := g.under(name); len(under.engines) > 0 {
 				row := p.promise(under, o, i)
 				out.Promises = append(out.Promises, row)
-				s := p.section(under, i, []promiseRow{row})
+				s := p.section(under, i, []promiseRow{row}, []*slo.Objective{o})
 				s.Ledger = ledgerBar{} // the requests of an engine are of no objective alone
 				out.Sections = append(out.Sections, s)
 				out.Engines = append(out.Engines, p.sloEngines(under, o)...)

@@ -82,7 +82,7 @@ func TestHintsNameClauseStageAndEngine(t *testing.T) {
 	if len(hints) != 3 || hints[2].LinkText != "sick (240 of 600)" || hints[2].Link != "engine/sick" {
 		t.Fatalf("%+v", hints)
 	}
-	if want := "TTFT over 250" + nbsp + "ms: 27.2" + nbsp + "% of first tokens; mean queue time 573" + nbsp + "ms, before 114" + nbsp + "ms"; hints[0].Text != want {
+	if want := "TTFT over 250" + nbsp + "ms: 27.2" + nbsp + "% of first tokens; mean queue time 573" + nbsp + "ms, in the hour before 114" + nbsp + "ms"; hints[0].Text != want {
 		t.Errorf("%q, want %q", hints[0].Text, want)
 	}
 	s.state = kept

@@ -16,6 +16,7 @@ type why struct {
 	Stages  []stageRow
 	Losers  []loserTable
 
+	Several     bool     // the stages are of several engines
 	Populations []string // what the means are over
 }
 
@@ -62,6 +63,7 @@ var stageNames = [fold.NumStages]string{"queue", "prefill", "decode", "end to en
 func (y *why) stages(f frame, engines []*fold.Engine) {
 	now, hour := spentOf(engines, f.now-recent, f.now), spentOf(engines, f.now-mostSpan, f.now)
 	longest := 0.0
+	y.Several = len(engines) > 1
 	for _, stage := range []fold.Stage{fold.StageTTFT, fold.StageQueue, fold.StagePrefill, fold.StageDecode, fold.StageE2E} {
 		if hour[stage].Count == 0 {
 			continue
@@ -198,7 +200,7 @@ func (f frame) stageHint(engines []*fold.Engine, metric fact.Family) string {
 		}
 		best, text = m, fmt.Sprintf("mean %s time %s", stageNames[stage], duration(m))
 		if b, ok := mean(before[stage]); ok {
-			text += ", before " + duration(b)
+			text += ", in the hour before " + duration(b)
 		}
 	}
 	return text

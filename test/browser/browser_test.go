@@ -24,16 +24,34 @@ import (
 
 var (
 	update   = flag.Bool("update", false, "rewrite the pictures in docs/img")
+	running  = flag.String("site", "", "open the exporter that runs at this `URL`, and not one of recordings")
 	pictures = flag.String("pictures", "", "write pictures of all pages in all looks to this `directory`")
 )
 
-// kept are the pictures that are committed.
+// kept are the pictures that are committed. Those in docs/img are of the demo: start it, then run this test with
+// -update -site http://127.0.0.1:9810.
 var kept = []string{"status-desk-light", "status-desk-dark", "status-phone-light", "status-phone-dark", "engine-desk-light", "slo-desk-light"}
 
 // TestPages opens every kind of page as a person would: on a desk and on a phone, in light and dark, with and without
 // scripts.
 func TestPages(t *testing.T) {
-	checkSite(t, browser(t), site(t))
+	parent, base := browser(t), *running
+	if base == "" {
+		base = site(t, usual, "")
+	}
+	checkSite(t, parent, base)
+}
+
+// TestLongNames: names that no screen is wide enough for, and that would be markup if they could.
+func TestLongNames(t *testing.T) {
+	long := "long-<b>&" + strings.Repeat("very-long_", 25)
+	base := site(t, tapes{long: "vllm-0.32-dp2", strings.Repeat("x", 200): "vllm-0.32-rust"}, long)
+	parent := browser(t)
+	for _, l := range looks {
+		for name, address := range map[string]string{"long": base + "/", "long engine": base + "/engine/" + url.PathEscape(long), "long slo": base + "/slo/chat"} {
+			t.Run(l.name+" "+name, func(t *testing.T) { visit(t, parent, base, address, l, name) })
+		}
+	}
 }
 
 // look is one way to look at a page.
@@ -146,7 +164,7 @@ func visit(t *testing.T, parent context.Context, base, address string, l look, n
 
 // shoot takes a picture of the whole page, if it is asked for.
 func shoot(t *testing.T, ctx context.Context, l look, name string) {
-	name += "-" + l.name
+	name = strings.ReplaceAll(name, " ", "-") + "-" + l.name
 	var folders []string
 	if *update && slices.Contains(kept, name) {
 		folders = append(folders, filepath.Join("..", "..", "docs", "img"))

@@ -23,12 +23,15 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
-// tapes are the recordings that stand for engines. Each is played again and again, a new process each time, until it
-// fills an hour that ends now.
-var tapes = map[string]string{"gpu-0": "vllm-0.32-day", "gpu-1": "vllm-0.11-day", "gpu-2": "vllm-0.32-rust", "gpu-3": "vllm-0.32-dp2"}
+// tapes are the recordings that stand for engines, by the engine's id. Each is played again and again, a new process
+// each time, until it fills an hour that ends now.
+type tapes map[string]string
 
-// site runs an exporter that has watched the tapes for an hour and returns its address.
-func site(t *testing.T) string {
+var usual = tapes{"gpu-0": "vllm-0.32-day", "gpu-1": "vllm-0.11-day", "gpu-2": "vllm-0.32-rust", "gpu-3": "vllm-0.32-dp2"}
+
+// site runs an exporter that has watched the tapes for an hour and returns its address. model renames what they serve,
+// if it is not empty.
+func site(t *testing.T, tapes tapes, model string) string {
 	t.Helper()
 	now := float64(time.Now().UnixMicro()) / 1e6
 	begun := now - 3600
@@ -40,6 +43,13 @@ func site(t *testing.T) string {
 	for id, tape := range tapes {
 		targets = append(targets, fact.Target{ID: id, URL: "http://127.0.0.1:8000/metrics", Labels: map[string]string{"tier": "gold"}})
 		played := play(t, id, tape, begun, now)
+		for i := range played {
+			if s := played[i].Sample; s != nil && model != "" {
+				for k := range s.Ranks {
+					s.Ranks[k].Model = model
+				}
+			}
+		}
 		polls = append(polls, played...)
 		last[id] = played[len(played)-1].Sample
 	}
@@ -76,7 +86,7 @@ func contract() []slo.Objective {
 	return []slo.Objective{
 		{Name: "chat", Objective: 0.95, Window: 30 * 24 * time.Hour, Policy: slo.DefaultPolicy(),
 			Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 0.25}, {Metric: fact.TPOT, Threshold: 0.025}}},
-		{Name: "patient", Objective: 0.9, Window: 30 * 24 * time.Hour, Policy: slo.DefaultPolicy(), Match: slo.Match{Model: regexp.MustCompile("^(?:demo)$")},
+		{Name: "patient", Objective: 0.9, Window: 30 * 24 * time.Hour, Policy: slo.DefaultPolicy(), Match: slo.Match{Model: regexp.MustCompile("^(?:demo|long.*)$")},
 			Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 5}}},
 	}
 }
