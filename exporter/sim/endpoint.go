@@ -189,7 +189,7 @@ func (e *endpoint) leastLoaded() *rank {
 func (e *endpoint) firstToken(r *rank, s *sequence) {
 	s.request.answered = true
 	if t := e.world.config.Truth.FirstToken; t != nil {
-		t(FirstToken{Engine: e.config.ID, Rank: r.index, Process: e.process, At: e.world.Now(), TTFT: s.ttft()})
+		t(FirstToken{Request: s.request.id, Engine: e.config.ID, Rank: r.index, Process: e.process, At: e.world.Now(), TTFT: s.ttft()})
 	}
 }
 

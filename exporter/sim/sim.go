@@ -120,25 +120,31 @@ func (w *World) Now() float64 { return w.config.Start + w.now }
 // Run lets everything happen that happens up to and including a time. A time that has passed changes nothing.
 func (w *World) Run(until float64) {
 	until -= w.config.Start
-	for {
-		r, end := w.nextStep()
-		next := math.Inf(1)
-		if len(w.events) > 0 {
-			next = w.events[0].at
-		}
-		switch {
-		case min(next, end) > until:
-			w.now = max(w.now, until)
-			return
-		case next <= end:
-			e := heap.Pop(&w.events).(event)
-			w.now = e.at
-			e.happen()
-		default:
-			w.now = end
-			r.finishStep()
-		}
+	for w.advance(until) {
 	}
+	w.now = max(w.now, until)
+}
+
+// advance lets the next thing happen, an event or the end of an engine step, and reports false when nothing does until
+// then, in seconds since the start.
+func (w *World) advance(until float64) bool {
+	r, end := w.nextStep()
+	next := math.Inf(1)
+	if len(w.events) > 0 {
+		next = w.events[0].at
+	}
+	switch {
+	case min(next, end) > until:
+		return false
+	case next <= end:
+		e := heap.Pop(&w.events).(event)
+		w.now = e.at
+		e.happen()
+	default:
+		w.now = end
+		r.finishStep()
+	}
+	return true
 }
 
 // nextStep is the engine step that ends first, of a handful of ranks.

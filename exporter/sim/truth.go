@@ -44,6 +44,7 @@ type Sequence struct {
 
 // FirstToken is the first token of a sequence that may never finish.
 type FirstToken struct {
+	Request uint64
 	Engine  string
 	Rank    int
 	Process int
