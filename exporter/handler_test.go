@@ -121,6 +121,8 @@ func TestFormatsOverHTTP(t *testing.T) {
 		"the classic text format": {acceptText, "text/plain; version=0.0.4", []string{
 			`goodput_requests_arrived_total{engine="a",model="llama-3"} 110`,
 			`goodput_rounds_total 1`,
+			`goodput_config_last_reload_successful 1`,
+			`goodput_config_last_reload_success_timestamp_seconds 1.7e+09`,
 		}, false},
 		"a client that does not say what it accepts": {"", "text/plain; version=0.0.4", []string{`goodput_rounds_total 1`}, false},
 		"OpenMetrics, with when each counter and histogram began": {acceptOpenMetric, "application/openmetrics-text; version=1.0.0", []string{

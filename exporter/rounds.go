@@ -124,6 +124,9 @@ func (c *roundsCollector) Collect(ch chan<- prometheus.Metric) {
 	v := c.exporter.view()
 	p.counter(catalog.Rounds, float64(v.rounds), c.started)
 	p.counter(catalog.RoundsMissed, float64(v.missed), c.started)
+	// The configuration is read at the start and not again, and without one that can be used there is no start.
+	p.gauge(catalog.ReloadOK, 1)
+	p.gauge(catalog.ReloadTime, c.started)
 	c.exporter.duration.Collect(ch)
 }
 

@@ -54,6 +54,8 @@ const (
 	RoundDuration = "goodput_round_duration_seconds"
 	LastRound     = "goodput_last_round_timestamp_seconds"
 	EngineSeries  = "goodput_series"
+	ReloadOK      = "goodput_config_last_reload_successful"
+	ReloadTime    = "goodput_config_last_reload_success_timestamp_seconds"
 	BuildInfo     = "goodput_build_info"
 )
 

@@ -24,6 +24,14 @@ func selfSeries() []Series {
 			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, and _created lines are left out.",
 		},
 		Series{
+			Name: ReloadOK, Kind: Gauge, Unit: "boolean", Stability: Stable,
+			What: "1 when the configuration that was read last is the one in use, else 0: then the one before it is. A start counts.",
+		},
+		Series{
+			Name: ReloadTime, Kind: Gauge, Unit: "seconds since 1970", Stability: Stable,
+			What: "When the configuration in use was read. A start counts.",
+		},
+		Series{
 			Name: BuildInfo, Kind: Info, Stability: Stable,
 			// The text is that of client_golang's version collector, which makes the metric.
 			What:   "A metric with a constant '1' value labeled by version, revision, branch, goversion from which goodput was built, and the goos and goarch for the build.",
