@@ -110,7 +110,7 @@ func TestPagesSayTheTruth(t *testing.T) {
 			c := anyWorld(seed)
 			truth := listen(&c)
 			w := build(t, c)
-			for at := 0.0; at < 90 && !t.Failed(); at += 1.7 {
+			for at := 0.0; at < 90 && !t.Failed(); at += 2.9 {
 				w.Run(start + at)
 				for _, e := range w.endpoints {
 					if !e.up {
