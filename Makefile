@@ -51,12 +51,13 @@ else
 	  if [[ -n $$complaints ]]; then echo "promtool check metrics $(PAGE):"; echo "$$complaints"; exit 1; fi
 endif
 
-generate: build ## Write docs/metrics.md, docs/config.md and the table in README.md anew
+generate: build ## Write docs/metrics.md, docs/config.md, the dashboards and the table in README.md anew
 	$(BIN) generate docs
+	$(BIN) generate dashboards
 	.ci/readme-sample $(BIN)
 
 check-generated: generate ## Fail if a generated file differs from what is committed
-	git diff --exit-code -- docs README.md
+	git diff --exit-code -- docs dashboards README.md
 
 bench: ## Run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -15,6 +15,8 @@ import (
 	promslogflag "github.com/prometheus/common/promslog/flag"
 	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
+
+	"github.com/goodput-exporter/goodput-exporter/alerts"
 )
 
 func main() {
@@ -77,6 +79,14 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	generate := app.Command("generate", "Write what is generated from the code.")
 	docs := generate.Command("docs", "Write metrics.md and config.md.")
 	docsDir := docs.Flag("dir", "Directory to write to.").Default("docs").String()
+	rules := generate.Command("rules", "Write recording and alerting rules for the objectives of a configuration.")
+	ruled := rulesOptions{ConfigFile: configFile(rules)}
+	rules.Flag("format", "prometheus: a rule file. operator: a PrometheusRule for the Prometheus operator.").Default("prometheus").EnumVar(&ruled.Format, "prometheus", "operator")
+	rules.Flag("output", "File to write to; standard output by default.").StringVar(&ruled.Output)
+	rules.Flag("job", "The job that scrapes the exporters.").Default(alerts.DefaultJob).StringVar(&ruled.Job)
+	rules.Flag("node-label", "The label of a target that names the node and outlives a restart of the exporter.").Default(alerts.DefaultNodeLabel).StringVar(&ruled.NodeLabel)
+	boards := generate.Command("dashboards", "Write the Grafana dashboards, goodput.json and engine.json.")
+	boardsDir := boards.Flag("dir", "Directory to write to.").Default("dashboards").String()
 
 	command, err := app.Parse(args)
 	if err != nil {
@@ -99,6 +109,10 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 		err = errors.Join(err, runDemo(ctx, played, out))
 	case docs.FullCommand():
 		err = runGenerateDocs(*docsDir)
+	case rules.FullCommand():
+		err = runGenerateRules(ruled, out)
+	case boards.FullCommand():
+		err = runGenerateDashboards(*boardsDir)
 	}
 	if err != nil {
 		fmt.Fprintf(notes, "goodput-exporter: %v\n", err)

@@ -43,6 +43,10 @@ var allowed = map[string]row{
 		outside: []string{"github.com/prometheus/client_golang"},
 	},
 
+	"dashboards": {ours: []string{"exporter/catalog"}, outside: []string{"github.com/grafana/grafana-foundation-sdk"}},
+
+	"alerts": {pure: true, ours: []string{"exporter/catalog", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
+
 	"collectors/discovery": {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/recording": {ours: []string{"exporter/fact"}},

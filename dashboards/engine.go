@@ -1,0 +1,47 @@
+package dashboards
+
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
+// engineBoard shows everything that is known of an engine, and how far it can be trusted.
+func engineBoard() *dashboard.DashboardBuilder {
+	return frame(EngineUID, "Goodput: engine",
+		"One engine or a few, from the front door to the exporter that watches it. Of several engines counts are added; shares and percentiles never are.").
+		WithVariable(modelChoice()).
+		WithVariable(engineChoice()).
+		WithVariable(sloChoice()).
+		WithRow(section("Which engines, and are they there", "")).
+		WithPanel(identity()).
+		WithPanel(presence()).
+		WithRow(section("Where the requests went, all chosen engines together", "")).
+		WithPanel(ledgerStack()).
+		WithPanel(finishReasons()).
+		WithPanel(engineLedger()).
+		WithRow(section("Latency of engine $engine", "engine")).
+		WithPanel(engineQuantiles("ttft", "TTFT of sequences that had a first token")).
+		WithPanel(engineQuantiles("tpot", "TPOT of finished sequences")).
+		WithPanel(engineQuantiles("e2e", "End-to-end latency of finished sequences")).
+		WithPanel(attribution()).
+		WithPanel(engineGaps()).
+		WithRow(section("Load", "")).
+		WithPanel(batch()).
+		WithPanel(kvUsage()).
+		WithPanel(preemptions()).
+		WithPanel(tokenThroughput()).
+		WithPanel(lengthMix()).
+		WithPanel(finishedTokens()).
+		WithRow(section("Can it be trusted", "")).
+		WithPanel(coverage()).
+		WithPanel(doubts()).
+		WithPanel(unexplained()).
+		WithPanel(unanswerableSLOs()).
+		WithPanel(unanswerableLedgers()).
+		WithPanel(layouts()).
+		WithPanel(contracts()).
+		WithRow(section("What watching costs", "")).
+		WithPanel(polls()).
+		WithPanel(pollFailures()).
+		WithPanel(seriesCost()).
+		WithPanel(roundTime()).
+		WithPanel(roundsMissed()).
+		WithPanel(versions())
+}

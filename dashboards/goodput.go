@@ -1,0 +1,30 @@
+package dashboards
+
+import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
+// goodputBoard answers whether the promise is kept, by how much, and by whom it is broken.
+func goodputBoard() *dashboard.DashboardBuilder {
+	return frame(GoodputUID, "Goodput",
+		"Are we keeping the promise? Shares are intervals: the truth lies between lower and upper. Made from goodput-exporter's series and recording rules.").
+		WithVariable(modelChoice()).
+		WithVariable(sloChoice()).
+		WithPanel(promiseTable()).
+		WithRow(section("Objective $slo: is it kept?", "slo")).
+		WithPanel(threeRates()).
+		WithPanel(shareOverTime()).
+		WithPanel(violations()).
+		WithPanel(budgetLeft()).
+		WithRow(section("Who misses, and why", "")).
+		WithPanel(losers()).
+		WithPanel(clauseShares()).
+		WithRow(section("Where the requests went", "")).
+		WithPanel(rangeLedger()).
+		WithRow(section("Percentiles of model $model over all its engines", "model")).
+		WithPanel(fleetQuantiles("ttft", "TTFT of sequences that had a first token")).
+		WithPanel(fleetQuantiles("tpot", "TPOT of finished sequences")).
+		WithPanel(fleetQuantiles("e2e", "End-to-end latency of finished sequences")).
+		WithPanel(fleetGaps()).
+		WithRow(section("Can it be trusted, and who calls", "")).
+		WithPanel(fleetCoverage()).
+		WithPanel(firing())
+}
