@@ -51,10 +51,11 @@ else
 	  if [[ -n $$complaints ]]; then echo "promtool check metrics $(PAGE):"; echo "$$complaints"; exit 1; fi
 endif
 
-generate: build ## Write docs/metrics.md, docs/config.md, the dashboards and the table in README.md anew
+generate: build ## Write docs/metrics.md, docs/config.md, the dashboards and the tables in docs/sim.md and README.md anew
 	$(BIN) generate docs
 	$(BIN) generate dashboards
 	.ci/readme-sample $(BIN)
+	$(GO) run ./test/simfit
 
 check-generated: generate ## Fail if a generated file differs from what is committed
 	git diff --exit-code -- docs dashboards README.md

@@ -57,6 +57,7 @@ var allowed = map[string]row{
 	}},
 	"internal/golden":  {},
 	"internal/lawtest": {},
+	"test/simfit":      {ours: []string{"exporter/sim"}},
 }
 
 // pureStd is the part of the standard library that computes and nothing else. io is there for its interfaces.
