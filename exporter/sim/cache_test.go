@@ -46,12 +46,12 @@ func TestPreemption(t *testing.T) {
 			}
 		}
 	}
-	once, observed := 0, 0.0
+	once := 0
 	for _, s := range truth.sequences {
 		once += s.Values.PromptTokens + s.Values.OutputTokens - 1 // the last token's KV is never needed
 	}
 	s := read(t, w, "a")
-	observed = s.sums["vllm:request_num_preemptions_sum"]
+	observed := s.sums["vllm:request_num_preemptions_sum"]
 	if preemptions < 50 || computed != once+again {
 		t.Errorf("%d preemptions, %d tokens computed: %d once and %d again", preemptions, computed, once, again)
 	}

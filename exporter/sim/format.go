@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// appendValue writes a number as Python's prometheus_client does: repr, but with an exponent from a million on, whose
-// digits behind the second are not what one expects: 1e+06, 1e+010 (exposition.py, floatToGoString).
+// appendValue writes a number as prometheus_client 0.26 does: Python's repr, but with an exponent from a million on, as Go
+// has it (utils.py, floatToGoString). Clients before 0.26 wrote that exponent with another 0, 1e+010, from 1e10 on.
 func appendValue(dst []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):
@@ -16,7 +16,7 @@ func appendValue(dst []byte, v float64) []byte {
 		return append(dst, "-Inf"...)
 	case math.IsNaN(v):
 		return append(dst, "NaN"...)
-	case v == math.Trunc(v) && v >= 0 && v < 1e6: // most values are counts
+	case v == math.Trunc(v) && v < 1e6 && !math.Signbit(v): // most values are counts
 		dst = strconv.AppendUint(dst, uint64(v), 10)
 		return append(dst, ".0"...)
 	}
@@ -24,7 +24,10 @@ func appendValue(dst []byte, v float64) []byte {
 	if dot := strings.IndexByte(s, '.'); v > 0 && dot > 6 {
 		mantissa := strings.TrimRight(s[:1]+"."+s[1:dot]+s[dot+1:], "0.")
 		dst = append(dst, mantissa...)
-		dst = append(dst, "e+0"...)
+		dst = append(dst, "e+"...)
+		if dot-1 < 10 {
+			dst = append(dst, '0')
+		}
 		return strconv.AppendInt(dst, int64(dot-1), 10)
 	}
 	return append(dst, s...)
