@@ -19,7 +19,7 @@ type stretch struct {
 func (s stretch) context() float64 { return float64(s.prompt) + float64(s.tokens)/2 }
 
 // stretches are those of all sequences that ended before a time: the engine's record has the finished ones, the clients'
-// those of the cancelled, whose work slowed the others down. Also says from when on the picture has holes, because
+// those of the cancelled, whose work slowed the others down. It also says from when on the picture has holes, because
 // sequences were in the engine that had not ended.
 func (r *recording) stretches(until float64) (out []stretch, whole float64) {
 	whole = until
@@ -54,9 +54,9 @@ func (e equation) row() []float64 { return []float64{e.steps, e.prefill, e.seque
 // stamps of its tokens differ by less than one.
 const sameStep = 0.001
 
-// equations are two for each sequence that was scheduled after one time and ended before another. Its decode time took one step for each token, in which
-// other prompts were computed and other sequences got tokens. Its prefill time took one step: no prompt of the recording
-// came near the token budget.
+// equations are two for each sequence that was scheduled after one time and ended before another. Its decode time took
+// one step for each token, in which other prompts were computed and other sequences got tokens. Its prefill time took one
+// step: no prompt of the recording came near the token budget.
 func equations(all []stretch, from, until float64) (out []equation) {
 	for i, s := range all {
 		if s.scheduled == 0 || s.scheduled < from || s.end > until {
