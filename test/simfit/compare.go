@@ -10,7 +10,6 @@ var targets = []struct{ ttft, tpot float64 }{{0.25, 0.025}, {0.1, 0.025}, {0.5, 
 
 // span is a part of the recording: the requests that arrived in it.
 type span struct {
-	name     string
 	from, to float64 // unix seconds
 	fitted   bool    // it lies in the half that the constants were fitted on
 }

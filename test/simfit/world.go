@@ -6,9 +6,9 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
 
-// engine is the simulated counterpart of the recorded one. The sequences in a batch are its flag, and block size, blocks
-// and the longest sequence are on its page. The token budget is on no page: 2048 is vLLM's default for an API server on
-// CPUs, and no step on the page was larger.
+// engine is the simulated counterpart of the recorded one. The sequences in a batch and the longest sequence are its
+// flags, block size and blocks are on its page. The token budget is on no page: 2048 is vLLM's default for an API server
+// on CPUs, and no step on the page was larger.
 func engine(c constants) sim.Engine {
 	return sim.Engine{
 		ID: "a", Model: "demo", MaxSeqs: 16, TokenBudget: 2048, BlockSize: 128, Blocks: 16384, MaxModelLen: 4096,
