@@ -51,14 +51,14 @@ func (r *rank) share(s *sequence) {
 
 // allocate gives a sequence the blocks that it needs for a number of tokens, at the cost of prefixes that nobody holds.
 func (r *rank) allocate(s *sequence, tokens int) bool {
-	size := r.endpoint.config.BlockSize
-	need := (tokens+size-1)/size - s.blocks
+	size, have := r.endpoint.config.BlockSize, s.blocks
 	if s.sharing {
-		need -= s.prefix.blocks
+		have += s.prefix.blocks
 	}
-	if need <= 0 {
+	if tokens <= have*size {
 		return true
 	}
+	need := (tokens+size-1)/size - have
 	if r.free < need && r.free+r.evictable() < need {
 		return false
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // sequence is one stream of output tokens.
@@ -207,16 +208,12 @@ func (r *rank) sweep() {
 		return
 	}
 	r.aborts = false
-	kept := r.running[:0]
 	for _, s := range r.running {
 		if s.aborted {
 			r.release(s)
-		} else {
-			kept = append(kept, s)
 		}
 	}
-	clear(r.running[len(kept):])
-	r.running = kept
+	r.running = slices.DeleteFunc(r.running, func(s *sequence) bool { return s.aborted })
 	r.waiting.sweep()
 }
 
@@ -232,30 +229,34 @@ func (r *rank) finishStep() {
 	now := r.endpoint.world.now
 	r.gpu.add(r.load, r.cost, r.began, now)
 	var out output
-	kept := r.running[:0]
+	finished := false
 	for _, s := range r.running {
 		s.computed += s.chunk
 		if s.chunk == 0 || s.computed < s.known() || s.aborted {
-			kept = append(kept, s)
 			continue
 		}
 		r.emit(s, &out)
-		if s.generated < s.want {
-			kept = append(kept, s)
-			continue
+		if s.generated == s.want {
+			finished = true
+			r.finish(s)
 		}
-		r.release(s)
-		s.request.left--
-		s.closes = s.request.left == 0
-		r.stats.finished(s)
-		r.endpoint.sequenceDone(r, s)
 	}
-	clear(r.running[len(kept):])
-	r.running = kept
+	if finished {
+		r.running = slices.DeleteFunc(r.running, func(s *sequence) bool { return s.generated == s.want })
+	}
 	r.stats.step(out, now-r.previous)
 	r.previous, r.end = now, math.Inf(1)
 	r.publish()
 	r.startStep()
+}
+
+// finish ends a sequence; finishStep takes it out of the batch.
+func (r *rank) finish(s *sequence) {
+	r.release(s)
+	s.request.left--
+	s.closes = s.request.left == 0
+	r.stats.finished(s)
+	r.endpoint.sequenceDone(r, s)
 }
 
 // emit brings out a sequence's next token.
@@ -312,12 +313,6 @@ func (q *queue) unshift(s *sequence) {
 }
 
 func (q *queue) sweep() {
-	kept := q.items[:0]
-	for _, s := range q.items[q.head:] {
-		if !s.aborted {
-			kept = append(kept, s)
-		}
-	}
-	clear(q.items[len(kept):])
-	q.items, q.head = kept, 0
+	q.items = slices.DeleteFunc(q.items[q.head:], func(s *sequence) bool { return s.aborted })
+	q.head = 0
 }
