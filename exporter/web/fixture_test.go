@@ -220,7 +220,7 @@ func random(seed uint64) (View, []*slo.Objective) {
 		return fold.Span{Lower: lo, Upper: lo + rng.Uint64N(3), Known: rng.IntN(6) > 0}
 	}
 	var engines []fold.Engine
-	for i := range rng.IntN(6) {
+	for i := range rng.IntN(4) {
 		e := engine(fmt.Sprintf("%s%d", pick(), i), pick(), 60*rng.Float64(), func(int) (uint64, uint64, uint64) {
 			n := rng.Uint64N(1 << (1 + rng.IntN(20)))
 			lo := rng.Uint64N(n + 1)

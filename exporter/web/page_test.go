@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
@@ -25,11 +25,20 @@ func pages(t testing.TB, v View) *Pages {
 	return p
 }
 
+// printer are pages about nothing, of which only the templates are used: reading those takes longer than a page.
+var printer = sync.OnceValues(func() (*Pages, error) {
+	return New(Config{View: func() View { return View{} }, Address: shown})
+})
+
 // render prints a page at the fixtures' clock.
 func render(t testing.TB, name string, page any) string {
 	t.Helper()
+	p, err := printer()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	if err := pages(t, View{}).template.ExecuteTemplate(&out, name, page); err != nil {
+	if err := p.template.ExecuteTemplate(&out, name, page); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -68,17 +77,16 @@ func TestGoldenPages(t *testing.T) {
 
 // TestEverySnapshotMakesAWellFormedPage also holds that nothing is drawn outside of its picture.
 func TestEverySnapshotMakesAWellFormedPage(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range uint64(60) {
 		v, objectives := random(seed)
 		html := map[string]string{"overview": render(t, "overview", maker(v, objectives...).overview())}
-		if v.Snapshot != nil {
-			for i := range v.Snapshot.Engines {
-				if p, found := maker(v, objectives...).engine(v.Snapshot.Engines[i].ID); found {
-					html[fmt.Sprint("engine ", i)] = render(t, "engine", p)
-				} else {
-					t.Fatalf("seed %d: engine %q has no page", seed, v.Snapshot.Engines[i].ID)
-				}
+		if v.Snapshot != nil && len(v.Snapshot.Engines) > 0 {
+			id := v.Snapshot.Engines[int(seed)%len(v.Snapshot.Engines)].ID
+			p, found := maker(v, objectives...).engine(id)
+			if !found {
+				t.Fatalf("seed %d: engine %q has no page", seed, id)
 			}
+			html["engine "+id] = render(t, "engine", p)
 		}
 		for _, o := range objectives {
 			p, found := maker(v, objectives...).slo(o.Name)
@@ -137,7 +145,6 @@ func wellFormed(t *testing.T, html string) {
 }
 
 var (
-	plotPattern  = regexp.MustCompile(`(?s)<svg viewBox="0 0 400 210".*?</svg>`)
 	numberInside = regexp.MustCompile(`(?: [xy][12]?| width| height)="([^"]*)"`)
 	pathPattern  = regexp.MustCompile(` d="([^"]*)"`)
 	pathStep     = regexp.MustCompile(`[MHV ]-?[0-9.]+`)
@@ -150,7 +157,8 @@ func drawnInside(t *testing.T, html string) {
 			t.Errorf("%q is drawn outside of the picture", text)
 		}
 	}
-	for _, plot := range plotPattern.FindAllString(html, -1) {
+	for _, plot := range strings.Split(html, `<svg viewBox="0 0 400 210"`)[1:] {
+		plot, _, _ = strings.Cut(plot, "</svg>")
 		for _, m := range numberInside.FindAllStringSubmatch(plot, -1) {
 			inside(m[1])
 		}
