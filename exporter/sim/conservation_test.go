@@ -7,7 +7,7 @@ import (
 )
 
 // worlds is over how many random worlds the properties are held.
-const worlds = 24
+const worlds = 16
 
 // auditor holds a world's state against the laws of the scheduler after every single thing that happens.
 type auditor struct {

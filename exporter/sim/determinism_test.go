@@ -33,7 +33,7 @@ func TestLookingChangesNothing(t *testing.T) {
 			at += 20 * dice.Float64()
 			quiet.Run(at)
 			for watched.Now() < at {
-				watched.Run(min(at, watched.Now()+0.6*dice.Float64()))
+				watched.Run(min(at, watched.Now()+2*dice.Float64()))
 				pages(watched)
 			}
 			watched.Run(at - 5) // the past

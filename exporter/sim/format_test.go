@@ -76,7 +76,7 @@ func TestValuesReadBack(t *testing.T) {
 		}
 	}
 	dice := rand.New(rand.NewPCG(1, 2))
-	for range 100000 {
+	for range 30000 {
 		if v := math.Float64frombits(dice.Uint64()); !math.IsNaN(v) {
 			check(v)
 		}

@@ -102,8 +102,16 @@ func build(t testing.TB, c Config) *World {
 	return w
 }
 
-// sheet is a page's numbers: the sums over all children of a name, and those of single lines.
-type sheet struct{ sums, lines map[string]float64 }
+// sheet is a page's numbers: the sums over all children of a name, and its single lines.
+type sheet struct {
+	sums  map[string]float64
+	lines map[string][]sample
+}
+
+type sample struct {
+	labels string
+	value  float64
+}
 
 func read(t testing.TB, w *World, engine string) sheet {
 	t.Helper()
@@ -111,7 +119,7 @@ func read(t testing.TB, w *World, engine string) sheet {
 	if !ok {
 		t.Fatalf("engine %s has no page", engine)
 	}
-	s := sheet{map[string]float64{}, map[string]float64{}}
+	s := sheet{map[string]float64{}, map[string][]sample{}}
 	for line := range strings.Lines(string(body)) {
 		if line[0] == '#' {
 			continue
@@ -121,18 +129,18 @@ func read(t testing.TB, w *World, engine string) sheet {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		name, _, _ := strings.Cut(line[:space], "{")
+		name, labels, _ := strings.Cut(line[:space], "{")
 		s.sums[name] += v
-		s.lines[line[:space]] = v
+		s.lines[name] = append(s.lines[name], sample{labels, v})
 	}
 	return s
 }
 
 // group is the sum over a name's lines that contain a text.
 func (s sheet) group(name, text string) (sum float64) {
-	for line, v := range s.lines {
-		if strings.HasPrefix(line, name+"{") && strings.Contains(line, text) {
-			sum += v
+	for _, l := range s.lines[name] {
+		if strings.Contains(l.labels, text) {
+			sum += l.value
 		}
 	}
 	return sum

@@ -110,7 +110,7 @@ func TestPagesSayTheTruth(t *testing.T) {
 			c := anyWorld(seed)
 			truth := listen(&c)
 			w := build(t, c)
-			for at := 0.0; at < 90 && !t.Failed(); at += 2.9 {
+			for at := 0.0; at < 90 && !t.Failed(); at += 7.3 {
 				w.Run(start + at)
 				for _, e := range w.endpoints {
 					if !e.up {
@@ -170,7 +170,7 @@ func TestTornPages(t *testing.T) {
 	truth := listen(&c)
 	w := build(t, c)
 	pages, torn, cuts := 0.0, 0.0, map[int]bool{}
-	for at := 1.0; at < 600; at += 0.31 {
+	for at := 1.0; at < 400; at += 0.31 {
 		w.Run(start + at)
 		s := read(t, w, "a")
 		e := w.endpoints[0]

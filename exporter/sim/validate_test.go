@@ -85,7 +85,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// TestScenarios: all can be built, found by name and told apart, and serve somebody within two minutes.
+// TestScenarios: all can be built, found by name and told apart, and serve somebody within twenty seconds.
 func TestScenarios(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range Scenarios() {
@@ -96,7 +96,7 @@ func TestScenarios(t *testing.T) {
 			names[s.Name] = true
 			c := s.Config(1, start)
 			truth := listen(&c)
-			w := run(t, c, 120)
+			w := run(t, c, 20)
 			for _, id := range w.Engines() {
 				served := false
 				for _, q := range truth.sequences {
