@@ -11,7 +11,7 @@ import (
 // Past is what is remembered of an engine, oldest first. Snapshots share it and nobody writes to it: the reducer only
 // appends behind what a snapshot holds, and forgets by moving the beginning.
 //
-// An hour of an engine with one rank and one objective takes 67 kB, and 15 kB more for each further objective, room for
+// An hour of an engine with one rank and one objective takes 67 kB, and 17 kB more for each further objective, room for
 // the next windows included (BenchmarkHistoryBytes).
 type Past struct {
 	Windows []PastWindow

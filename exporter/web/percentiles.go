@@ -49,7 +49,8 @@ func (f frame) percentiles(metric fact.Family, points []fold.LatencyPoint, objec
 	return p
 }
 
-// chosen are the indexes of the percentiles that are shown: the first, one of the middle, the last.
+// chosen are the indexes of the percentiles that are shown: the first, of those between the one nearest to p90, and
+// the last.
 func (f frame) chosen() []int {
 	n := len(f.terms.Quantiles)
 	if n <= shades {
@@ -59,7 +60,13 @@ func (f frame) chosen() []int {
 		}
 		return out
 	}
-	return []int{0, n / 2, n - 1}
+	middle := 1
+	for i, q := range f.terms.Quantiles[:n-1] {
+		if i > 0 && math.Abs(q-0.9) < math.Abs(f.terms.Quantiles[middle]-0.9) {
+			middle = i
+		}
+	}
+	return []int{0, middle, n - 1}
 }
 
 // since is from when a point is drawn: from the point before it, unless one was left out in between.

@@ -4,9 +4,12 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 )
 
 func labels(ts []tick) string {
@@ -78,6 +81,20 @@ func TestTimeAxis(t *testing.T) {
 	a := newTimeAxis(now-7200, now)
 	if a.x(now) != plotRight || a.x(now-3600) != plotLeft || a.x(0) != plotLeft {
 		t.Errorf("an hour runs from %v to %v", a.x(now-3600), a.x(now))
+	}
+}
+
+func TestThreePercentilesAreShown(t *testing.T) {
+	for _, c := range []struct {
+		qs   []float64
+		want []int
+	}{
+		{nil, []int{}}, {[]float64{0.5}, []int{0}}, {[]float64{0.5, 0.9, 0.99}, []int{0, 1, 2}},
+		{[]float64{0.5, 0.9, 0.95, 0.99}, []int{0, 1, 3}}, {[]float64{0.1, 0.5, 0.75, 0.95, 0.999}, []int{0, 3, 4}},
+	} {
+		if got := (frame{terms: fold.Terms{Quantiles: c.qs}}).chosen(); !slices.Equal(got, c.want) {
+			t.Errorf("of %v %v are shown, want %v", c.qs, got, c.want)
+		}
 	}
 }
 
