@@ -74,8 +74,9 @@ func mutants(r Rule) (all []mutant) {
 			add(dropped, fmt.Sprintf("%s at %d loses %s", r.Expr[at[2]:at[3]], at[2], l), cut(r.Expr, at[4], at[5], rest))
 		}
 	}
-	for _, at := range selector.FindAllStringSubmatchIndex(r.Expr, -1) {
-		add(dropped, fmt.Sprintf("selector %s at %d", r.Expr[at[0]:at[1]], at[0]), cut(r.Expr, at[0], at[1], ""))
+	// All at once: the others would make up for one of them.
+	if s := selector.FindString(r.Expr); s != "" {
+		add(dropped, "selector "+s, strings.ReplaceAll(r.Expr, s, ""))
 	}
 	for _, l := range slices.Sorted(maps.Keys(r.Labels)) {
 		m := r
