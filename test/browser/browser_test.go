@@ -180,6 +180,11 @@ func shoot(t *testing.T, ctx context.Context, l look, name string) {
 	for _, folder := range folders {
 		must(t, os.WriteFile(filepath.Join(folder, name+".png"), small(t, picture), 0o644))
 	}
+	if *update && name == kept[0] { // what the README shows: no more than a screen
+		picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join("..", "..", "docs", "img", "first-screen.png"), small(t, picture), 0o644))
+	}
 }
 
 // link is the address that a link on the page leads to.
