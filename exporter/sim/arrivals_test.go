@@ -102,6 +102,27 @@ func TestDispersion(t *testing.T) {
 	}
 }
 
+// TestBurstsLastExponentially: the times of high and of low rate have their means, and spread as much.
+func TestBurstsLastExponentially(t *testing.T) {
+	w := build(t, Config{Seed: 1, Engines: []Engine{{ID: "a", Model: "m", Step: H100}}})
+	c := newClients(w, &Load{Burst: &Burst{High: 3, Low: 0.5, HighS: 5, LowS: 20}}, w.random(2, 0))
+	lasted := map[float64][]float64{}
+	since, was := 0.0, c.factor(0)
+	for at := 0.0; at < 25000; at += 0.05 {
+		if is := c.factor(at); is != was {
+			lasted[was] = append(lasted[was], at-since)
+			since, was = at, is
+		}
+	}
+	for factor, want := range map[float64]float64{3: 5, 0.5: 20} {
+		n := float64(len(lasted[factor]))
+		m, d := mean(lasted[factor]), dispersion(lasted[factor])
+		if len(lasted) != 2 || n < 900 || math.Abs(m-want) > 4*want/math.Sqrt(n) || !near(math.Sqrt(d*m), want, 0.15) {
+			t.Errorf("factor %v lasts %.2f s on average and varies by %.2f, %v times; want %v for both", factor, m, math.Sqrt(d*m), n, want)
+		}
+	}
+}
+
 // TestGapsAreMemoryless: the times between arrivals of a constant rate are exponential: as long as their mean on average,
 // with the mean for a standard deviation, and longer than it e^-1 of the time.
 func TestGapsAreMemoryless(t *testing.T) {

@@ -11,8 +11,8 @@ type prefix struct {
 	used   float64 // when it was last let go: the oldest is evicted first
 }
 
-// lookup finds how many tokens of a sequence the cache holds, and takes hold of them. At least the last token is
-// computed in any case: its output is wanted.
+// lookup finds how many tokens of a sequence the cache holds, and takes hold of them. They are never all: vLLM computes at
+// least the last one, whose output is wanted, and a prompt is longer than what it has in common with others (Mix.draw).
 func (r *rank) lookup(s *sequence) int {
 	group := s.request.drawn.prefix
 	if group.tokens == 0 || r.endpoint.config.NoPrefixCache {
@@ -23,7 +23,7 @@ func (r *rank) lookup(s *sequence) int {
 		p = &prefix{name: group.name, tokens: group.tokens / r.endpoint.config.BlockSize * r.endpoint.config.BlockSize}
 		r.prefixes[group.name] = p
 	}
-	if p.tokens == 0 || s.prompt <= p.tokens {
+	if p.tokens == 0 { // less than a block
 		return 0
 	}
 	s.prefix = p

@@ -20,6 +20,7 @@ func TestPreemption(t *testing.T) {
 	computed, again, preemptions := 0, 0, 0
 	for {
 		youngest := math.Inf(-1)
+		var oldest *sequence // of those that were preempted
 		clear(before)
 		for _, s := range r.running {
 			before[s] = progress{s.computed + s.chunk, s.preempted}
@@ -43,6 +44,18 @@ func TestPreemption(t *testing.T) {
 			again += before[s].computed
 			if float64(i) < youngest {
 				t.Fatalf("at %.3f s: a sequence was preempted while a younger one went on", w.now)
+			}
+			oldest = s
+		}
+		if oldest == nil {
+			continue
+		}
+		if r.waiting.front() != oldest {
+			t.Fatalf("at %.3f s: the oldest that was preempted is not the next to come in", w.now)
+		}
+		for _, s := range r.running {
+			if _, was := before[s]; !was {
+				t.Fatalf("at %.3f s: a sequence came in while another was preempted", w.now)
 			}
 		}
 	}
@@ -185,12 +198,11 @@ func TestDecliningMakesNothingYounger(t *testing.T) {
 	r.release(s)
 	w.now = 9
 	again := asking("x")
-	if hit := r.lookup(again); hit != 64 {
-		t.Fatalf("%d tokens found", hit)
-	}
-	r.decline(again)
-	if p := r.prefixes["x"]; p.used != 5 || p.users != 0 || again.sharing {
-		t.Errorf("used at %v by %d", p.used, p.users)
+	r.free = 0
+	r.waiting.push(again)
+	r.admit(1000)
+	if p := r.prefixes["x"]; p.used != 5 || p.users != 0 || p.blocks != 4 || again.sharing || r.waiting.len() != 1 {
+		t.Errorf("%d blocks used at %v by %d, %d in the queue", p.blocks, p.used, p.users, r.waiting.len())
 	}
 }
 

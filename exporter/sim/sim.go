@@ -177,10 +177,10 @@ func (w *World) Process(engine string) int { return w.byID[engine].process }
 // over reports whether clients have stopped sending.
 func (w *World) over() bool { return w.config.Stop > 0 && w.now > w.config.Stop }
 
-// at plans something for a time in seconds since the start.
+// at plans something for a time in seconds since the start, which has not passed.
 func (w *World) at(t float64, happen func()) {
 	w.serial++
-	heap.Push(&w.events, event{at: max(t, w.now), serial: w.serial, happen: happen})
+	heap.Push(&w.events, event{at: t, serial: w.serial, happen: happen})
 }
 
 // after plans something for a number of seconds from now.
