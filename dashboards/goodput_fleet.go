@@ -41,7 +41,7 @@ var judgedClauses = []string{"ttft", "tpot", "e2e", "queue", "prefill", "decode"
 // clauseShare relates a clause's violations to the observations of its own histogram.
 func clauseShare(clause string) string {
 	of := catalog.LabelClause + `="` + clause + `"`
-	observed := sum(catalog.LabelEngine, endpoint(increase(theRange, pick(catalog.LatencyHistogram(clause)+catalog.CeilSeconds+"_count", ofModel))))
+	observed := byEndpoint(increase(theRange, pick(catalog.LatencyHistogram(clause)+catalog.CeilSeconds+"_count", ofModel)))
 	// What an engine observed is joined to its objectives, so that engines under no such objective stay out.
 	under := aggregate("max", catalog.LabelEngine+", "+catalog.LabelSLO, pick(catalog.SLORequests, ofModel, ofSLO))
 	whole := sum(catalog.LabelSLO, under+" * 0 + on ("+catalog.LabelEngine+") group_left () "+observed)

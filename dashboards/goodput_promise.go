@@ -52,8 +52,8 @@ func objectiveOf(by, whole string) string {
 func threeRates() *timeseries.PanelBuilder {
 	good := func(name string) string { return sum("", rate(perStep, pick(name, ofModel, ofSLO))) }
 	// Load and throughput know nothing of objectives: they are taken of the engines that the objective judges.
-	under := func(name string, more ...string) string {
-		return sum("", onJudged(sum(catalog.LabelEngine, endpoint(rate(perStep, pick(name, append([]string{ofModel}, more...)...))))))
+	under := func(name string) string {
+		return sum("", onJudged(byEndpoint(rate(perStep, pick(name, ofModel)))))
 	}
 	arrived := sum("", onJudged(added(rate, perStep, catalog.LabelEngine, catalog.RequestsArrived, lowerEnd, ofModel)))
 	p := lines(about{
@@ -71,11 +71,6 @@ func threeRates() *timeseries.PanelBuilder {
 	line(p, "throughput, sequences", finishedColour)
 	band(p, "goodput lower, sequences", "goodput upper, sequences", goodColour)
 	return p
-}
-
-// endpoint strips the rank of a data-parallel engine from the label engine: objectives are judged at the endpoint.
-func endpoint(e string) string {
-	return `label_replace(` + e + `, "` + catalog.LabelEngine + `", "$1", "` + catalog.LabelEngine + `", "(.+?)(?:/[0-9]+)?")`
 }
 
 // onJudged keeps of a vector by engine what is under the chosen objectives.

@@ -51,12 +51,13 @@ const (
 	upperEnd end = catalog.UpperTotal
 )
 
-// added sums one end of such a counter: what was exact and what was an interval. One that is absent counts as nothing
-// while the other is there; with both absent there is no result.
+// added sums one end of such a counter: what was exact and what was an interval. While a counter changes from one to the
+// other, both are in the window and have the same labels; the label end keeps them apart until they are added.
 func added(change func(window, selector string) string, window, by, base string, which end, matchers ...string) string {
-	exact := sum(by, change(window, pick(base+catalog.Total, matchers...)))
-	wide := sum(by, change(window, pick(base+string(which), matchers...)))
-	return fmt.Sprintf("((%[1]s or 0 * %[2]s) + (%[2]s or 0 * %[1]s))", exact, wide)
+	part := func(ending, name string) string {
+		return fmt.Sprintf(`label_replace(%s, "end", %q, "", "")`, change(window, pick(base+ending, matchers...)), name)
+	}
+	return sum(by, part(catalog.Total, "exact")+" or "+part(string(which), "interval"))
 }
 
 // some turns the absence of a part into nothing where whole says that there is something to be a part of.
@@ -64,3 +65,14 @@ func some(part, whole string) string { return fmt.Sprintf("(%s or 0 * %s)", part
 
 // ratio is a quotient of sums, absent where nothing was counted.
 func ratio(part, whole string) string { return fmt.Sprintf("%s / (%s > 0)", part, whole) }
+
+// labelEndpoint is the engine without its rank, inside a query only.
+const labelEndpoint = "endpoint"
+
+// byEndpoint adds up over the ranks of each engine and calls the sum by the engine's own id, under which objectives and
+// the ledger stand.
+func byEndpoint(e string) string {
+	ranks := fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+?)(?:/[0-9]+)?")`, e, labelEndpoint, catalog.LabelEngine)
+	named := fmt.Sprintf(`label_replace(%s, %q, "$1", %q, "(.+)")`, sum(labelEndpoint, ranks), catalog.LabelEngine, labelEndpoint)
+	return sum(catalog.LabelEngine, named)
+}

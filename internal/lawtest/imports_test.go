@@ -57,6 +57,7 @@ var allowed = map[string]row{
 	}},
 	"internal/golden":  {},
 	"internal/lawtest": {},
+	"test/boards":      {},
 	"test/simfit":      {ours: []string{"exporter/sim"}},
 }
 
