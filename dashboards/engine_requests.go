@@ -46,7 +46,7 @@ func ledgerStack() *timeseries.PanelBuilder {
 	left := arrived
 	var parts []query
 	for _, o := range outcomes {
-		if o.base == catalog.RequestsArrived || o.base == catalog.RequestsUnexplained {
+		if o.colour == "" {
 			continue
 		}
 		part := some(of(o.base, lowerEnd), arrived)
@@ -59,11 +59,12 @@ func ledgerStack() *timeseries.PanelBuilder {
 			"Where failed or cancelled are intervals only, their lower ends are stacked and the doubt is in that rest. Who gave up, client or proxy, is not known.",
 		unit: requestsRate, width: 14, signed: true,
 	}, judged, parts...)
-	for name, c := range map[string]string{
-		"finished": finishedColour, "failed": failedColour, "cancelled": cancelledColour, "rejected": rejectedColour, "lost": lostColour, "in flight, change": doubtColour,
-	} {
-		line(p, name, c)
+	for _, o := range outcomes {
+		if o.colour != "" {
+			line(p, o.name, o.colour)
+		}
 	}
+	line(p, "in flight, change", doubtColour)
 	overlay(p, "arrived", offeredColour)
 	return p
 }

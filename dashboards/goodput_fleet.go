@@ -78,15 +78,15 @@ func rangeLedger() *stat.PanelBuilder {
 	}, ofModel)
 }
 
-// outcomes are the rows of the ledger, in its order.
-var outcomes = []struct{ name, base string }{
-	{"arrived", catalog.RequestsArrived},
-	{"finished", catalog.RequestsFinished},
-	{"failed", catalog.RequestsFailed},
-	{"cancelled", catalog.RequestsCancelled},
-	{"rejected", catalog.RequestsRejected},
-	{"lost", catalog.RequestsLost},
-	{"unexplained", catalog.RequestsUnexplained},
+// outcomes are the rows of the ledger, in its order. Those with a colour are the parts of what arrived.
+var outcomes = []struct{ name, base, colour string }{
+	{"arrived", catalog.RequestsArrived, ""},
+	{"finished", catalog.RequestsFinished, finishedColour},
+	{"failed", catalog.RequestsFailed, failedColour},
+	{"cancelled", catalog.RequestsCancelled, cancelledColour},
+	{"rejected", catalog.RequestsRejected, rejectedColour},
+	{"lost", catalog.RequestsLost, lostColour},
+	{"unexplained", catalog.RequestsUnexplained, ""},
 }
 
 func ledgerNumbers(a about, matchers ...string) *stat.PanelBuilder {
@@ -139,7 +139,7 @@ func fleetCoverage() *timeseries.PanelBuilder {
 // firing are the alerts, with the time since when.
 func firing() *statetimeline.PanelBuilder {
 	return states(about{
-		title: "Alerts of the exporter's rules that fire, all models and engines",
+		title: "Alerts of the exporter's rules that fire, all models and engines, over time",
 		says: "One line for each alert that fired in the range. Empty: none fired, or the rules are not loaded in this data source. " +
 			"Alerts of other rulers than this Prometheus are not here.",
 		unit: count, width: 12,
