@@ -35,14 +35,11 @@ func (r *rank) lookup(s *sequence) int {
 	return p.tokens
 }
 
-// share hands a prefix over to the cache, unless another sequence was faster. vLLM does so when it plans the step that
-// computes the prefix's last block: the next sequence of the same step can use it already.
+// share hands a prefix over to the cache. vLLM does so when it plans the step that computes the prefix's last block: the
+// next sequence of the same step can use it already. Nobody else can have been faster: a sequence that is in the middle of
+// its prompt takes all that is left of the budget, so none comes in behind it.
 func (r *rank) share(s *sequence) {
 	p := s.prefix
-	if p.blocks > 0 {
-		s.prefix = nil // it keeps its own copy to itself
-		return
-	}
 	p.blocks = p.tokens / r.endpoint.config.BlockSize
 	p.users = 1
 	s.blocks -= p.blocks

@@ -54,7 +54,7 @@ func TestPreemption(t *testing.T) {
 			t.Fatalf("at %.3f s: the oldest that was preempted is not the next to come in", w.now)
 		}
 		for _, s := range r.running {
-			if _, was := before[s]; !was {
+			if b, was := before[s]; !was || b.preempted < s.preempted {
 				t.Fatalf("at %.3f s: a sequence came in while another was preempted", w.now)
 			}
 		}
@@ -73,6 +73,21 @@ func TestPreemption(t *testing.T) {
 	}
 	if len(truth.firsts) != len(truth.sequences) || s.sums["vllm:prompt_tokens_total"] != s.sums["vllm:request_prompt_tokens_sum"] {
 		t.Errorf("%d first tokens of %d sequences", len(truth.firsts), len(truth.sequences))
+	}
+}
+
+// TestChunkedPrefill: a prompt that is longer than the budget takes several steps, of which the front end sees the last: it
+// has one first token, and its computed tokens count there.
+func TestChunkedPrefill(t *testing.T) {
+	c := Config{Start: start, Engines: []Engine{{ID: "a", Model: "m", Step: StepCost{Base: 1}, TokenBudget: 100, Overhead: 1e-9}}, Loads: []Load{{Engines: []string{"a"}, Trace: []Sent{{At: 1, Prompt: 950, Output: 3}}}}}
+	truth := listen(&c)
+	w := run(t, c, 60)
+	s := read(t, w, "a")
+	if n, sum := s.sums["vllm:iteration_tokens_total_count"], s.sums["vllm:iteration_tokens_total_sum"]; n != 3 || sum != 953 {
+		t.Errorf("the front end saw %v steps with %v tokens, want 3 with 953", n, sum)
+	}
+	if v := truth.sequences[0].Values; len(truth.firsts) != 1 || !near(v.Prefill, 10, 1e-6) || !near(v.Decode, 2, 1e-6) {
+		t.Errorf("%d first tokens, %+v: want 10 steps of a second for the prompt and 2 for the rest", len(truth.firsts), v)
 	}
 }
 

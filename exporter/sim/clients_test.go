@@ -110,7 +110,7 @@ func TestPatience(t *testing.T) {
 // TestRetriesAreLinked: each attempt follows one that failed, carries the first one's id and asks for the same; a chain
 // ends with an answer, with a client that has gone, or at the limit.
 func TestRetriesAreLinked(t *testing.T) {
-	const retries = 2
+	const retries, backoff = 2, 0.2
 	for name, test := range map[string]struct {
 		habits Habits
 		engine func(*Engine)
@@ -124,7 +124,7 @@ func TestRetriesAreLinked(t *testing.T) {
 		"never after a 4xx":   {Habits{Bad: 0.5}, func(*Engine) {}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.habits.Retries, test.habits.Backoff, test.habits.Two = retries, 0.2, 0.1
+			test.habits.Retries, test.habits.Backoff, test.habits.Two = retries, backoff, 0.1
 			c, truth := served(4, test.habits)
 			test.engine(&c.Engines[0])
 			c.Outages = test.outage
@@ -140,7 +140,7 @@ func TestRetriesAreLinked(t *testing.T) {
 			longest := 0
 			for id, chain := range chains {
 				longest = max(longest, len(chain))
-				if why := broken(id, chain, test.after, retries); why != "" {
+				if why := broken(id, chain, test.after, retries, backoff); why != "" {
 					t.Fatalf("%s: %+v", why, chain)
 				}
 			}
@@ -152,14 +152,20 @@ func TestRetriesAreLinked(t *testing.T) {
 }
 
 // broken says what is wrong with the attempts at one piece of work, in the order of their ends.
-func broken(id uint64, chain []Request, again map[Outcome]bool, retries int) string {
+func broken(id uint64, chain []Request, again map[Outcome]bool, retries int, backoff float64) string {
 	for i, r := range chain {
 		last := i == len(chain)-1
+		wait, due := 0.0, backoff*math.Pow(2, float64(i-1))
+		if i > 0 {
+			wait = r.Arrived - chain[i-1].Ended
+		}
 		switch {
 		case r.Attempt != i+1 || (i == 0) != (r.ID == id):
 			return fmt.Sprintf("attempt %d is in place %d", r.Attempt, i+1)
 		case i > 0 && (r.Arrived < chain[i-1].Ended || r.Sequences != chain[0].Sequences || r.Class != chain[0].Class):
 			return "an attempt is not a repetition of the one before"
+		case i > 0 && (wait < 0.499*due || wait > 1.501*due):
+			return fmt.Sprintf("attempt %d came after %.3f s", i+1, wait)
 		case !last && !again[r.Outcome]:
 			return fmt.Sprintf("%s is tried again", r.Outcome)
 		case last && again[r.Outcome] && len(chain) <= retries:

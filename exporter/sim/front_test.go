@@ -105,4 +105,20 @@ func TestGaugesLag(t *testing.T) {
 			t.Errorf("%s: %v run, want %v", test.what, got, test.running)
 		}
 	}
+
+	c.Engines[0].MaxSeqs = 1
+	c.Loads[0].Trace = []Sent{{At: 10, Prompt: 10, Output: 3}, {At: 10.2, Prompt: 10, Output: 3}}
+	w = build(t, c)
+	for _, test := range []struct {
+		at, running, waiting float64
+		what                 string
+	}{
+		{10.5, 0, 0, "the first step"}, {11.5, 1, 0, "the core has just read of the second request"}, {12.5, 1, 1, "it waits"},
+		{13.5, 0, 1, "the first has ended; the second, in its first step, still waits on the page"}, {14.5, 1, 0, "its second step"},
+	} {
+		w.Run(start + test.at)
+		if s := read(t, w, "a").sums; s["vllm:num_requests_running"] != test.running || s["vllm:num_requests_waiting"] != test.waiting {
+			t.Errorf("%s: %v run and %v wait, want %v and %v", test.what, s["vllm:num_requests_running"], s["vllm:num_requests_waiting"], test.running, test.waiting)
+		}
+	}
 }

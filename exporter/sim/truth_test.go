@@ -9,14 +9,14 @@ import (
 
 // account is what one process of an engine has told.
 type account struct {
-	reasons           map[string]float64
-	status            map[int]float64
-	outcomes          map[Outcome]float64
-	finished, firsts  float64
-	ttft, e2e, queue  float64 // seconds
-	prefill, decode   float64
-	prompts, outputs  float64 // tokens
-	ones, tpot, parts float64 // sequences of one token, seconds, and prefill + decode
+	reasons          map[string]float64
+	status           map[int]float64
+	outcomes         map[Outcome]float64
+	finished, firsts float64
+	ttft, e2e, queue float64 // seconds
+	prefill, decode  float64
+	prompts, outputs float64 // tokens
+	ones, tpot, open float64 // sequences of one token, seconds; seconds of answered requests
 }
 
 func accountOf(truth *told, engine string, process int) account {
@@ -50,6 +50,9 @@ func accountOf(truth *told, engine string, process int) account {
 		if r.Engine == engine && r.Process == process {
 			a.status[r.Status/100]++
 			a.outcomes[r.Outcome]++
+			if r.Status > 0 {
+				a.open += r.Ended - r.Arrived
+			}
 		}
 	}
 	return a
@@ -90,6 +93,9 @@ func (a account) check(t *testing.T, e *endpoint, s sheet) {
 		same(fmt.Sprintf("http %dxx", class), s.group("http_requests_total", fmt.Sprintf(`status="%dxx"`, class)), a.status[class])
 	}
 	same("responses", s.sums["http_request_duration_highr_seconds_count"], a.status[2]+a.status[4]+a.status[5])
+	if got := s.sums["http_request_duration_highr_seconds_sum"]; math.Abs(got-a.open) > 1e-4*max(1, a.open) { // unix times have 2e-7 s
+		t.Errorf("responses took %v s, %v are true", got, a.open)
+	}
 	same("sequences of one token", s.group("vllm:request_generation_tokens_bucket", `le="1.0"`), a.ones)
 	sum("time_to_first_token_seconds", a.ttft)
 	sum("e2e_request_latency_seconds", a.e2e)
