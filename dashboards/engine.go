@@ -43,5 +43,6 @@ func engineBoard() *dashboard.DashboardBuilder {
 		WithPanel(seriesCost()).
 		WithPanel(roundTime()).
 		WithPanel(roundsMissed()).
-		WithPanel(versions())
+		WithPanel(versions()).
+		WithPanel(configuration())
 }

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 
@@ -53,6 +54,21 @@ func roundsMissed() *timeseries.PanelBuilder {
 	}, polled,
 		query{sum("", rate(perStep, pick(catalog.Rounds))), "published"},
 		query{sum("", rate(perStep, pick(catalog.RoundsMissed))), "missed"})
+}
+
+// configuration is what exporters run with.
+func configuration() *table.PanelBuilder {
+	const by = "instance"
+	p := rows(about{
+		title: "Configuration of the exporters: was the last reload taken, and when was the last that was, now",
+		says: "0: the file was refused, and the exporter goes on with the one before; its log has every mistake. A start is a reload that was taken. " +
+			"Two exporters of one time may still have different files.",
+		unit: count, width: 16,
+	}, []string{by},
+		query{aggregate("min", by, pick(catalog.ReloadOK)), "taken"},
+		query{aggregate("min", by, pick(catalog.ReloadTime)) + " * 1000", "last taken"})
+	p.OverrideByName("last taken", []dashboard.DynamicConfigValue{property("unit", unixTime)})
+	return p.Decimals(0)
 }
 
 func versions() *table.PanelBuilder {

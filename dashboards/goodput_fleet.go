@@ -39,21 +39,24 @@ func losers() *table.PanelBuilder {
 var judgedClauses = []string{"ttft", "tpot", "e2e", "queue", "prefill", "decode"}
 
 // clauseShare relates a clause's violations to the observations of its own histogram.
-func clauseShare(clause string) string {
+func clauseShare(clause string, which end) string {
 	of := catalog.LabelClause + `="` + clause + `"`
 	observed := byEndpoint(increase(theRange, pick(catalog.LatencyHistogram(clause)+catalog.CeilSeconds+"_count", ofModel)))
 	// What an engine observed is joined to its objectives, so that engines under no such objective stay out.
 	under := aggregate("max", catalog.LabelEngine+", "+catalog.LabelSLO, pick(catalog.SLORequests, ofModel, ofSLO))
 	whole := sum(catalog.LabelSLO, under+" * 0 + on ("+catalog.LabelEngine+") group_left () "+observed)
-	over := added(increase, theRange, catalog.LabelSLO+", "+catalog.LabelClause, catalog.SLOViolations, lowerEnd, of, ofModel, ofSLO)
+	over := added(increase, theRange, catalog.LabelSLO+", "+catalog.LabelClause, catalog.SLOViolations, which, of, ofModel, ofSLO)
 	return over + " / on (" + catalog.LabelSLO + ") group_left () (" + whole + " > 0)"
 }
 
 // clauseShares says which clause is to blame, each alone.
 func clauseShares() *table.PanelBuilder {
-	var shares []string
-	for _, clause := range judgedClauses {
-		shares = append(shares, clauseShare(clause))
+	shares := func(which end) string {
+		var all []string
+		for _, clause := range judgedClauses {
+			all = append(all, clauseShare(clause, which))
+		}
+		return strings.Join(all, " or ")
 	}
 	const by = catalog.LabelSLO + ", " + catalog.LabelClause
 	t := rows(about{
@@ -63,7 +66,8 @@ func clauseShares() *table.PanelBuilder {
 		unit: share, width: 10,
 	}, []string{catalog.LabelSLO, catalog.LabelClause},
 		query{aggregate("max", by, pick(catalog.SLOThreshold, ofSLO)), "threshold"},
-		query{strings.Join(shares, " or "), "over it"})
+		query{shares(lowerEnd), "over it, at least"},
+		query{shares(upperEnd), "over it, at most"})
 	t.OverrideByName("threshold", []dashboard.DynamicConfigValue{property("unit", seconds)})
 	return t.Decimals(2)
 }

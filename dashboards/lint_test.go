@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	population = regexp.MustCompile(`(?i)sequences|requests|tokens|engine|polls|rounds|pages|histogram|alerts|series|objectives|ledgers|KV cache blocks`)
+	population = regexp.MustCompile(`(?i)sequences|requests|tokens|engine|polls|rounds|pages|histogram|alerts|series|objectives|ledgers|KV cache blocks|exporters`)
 	timeOf     = regexp.MustCompile(`range|\d min|now|over time|own window`)
 	// derived are series that are no counts: adding them, or taking their mean, makes a number that nobody measured.
 	derived = regexp.MustCompile(`quantile|_ratio\b|:ratio|coverage`)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 )
 
 // TestBoards replays all worlds into a real Prometheus and asks it everything that the boards ask.
@@ -101,7 +103,7 @@ func cachesStayShares(t *testing.T, r *replayed) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gauges, err := r.over("goodput_engine_kv_usage_ratio", r.when, q.step)
+			gauges, err := r.over(catalog.EngineKVUsage, r.when, q.step)
 			if err != nil || len(gauges) < 4 {
 				t.Fatalf("%d gauges: %v", len(gauges), err)
 			}

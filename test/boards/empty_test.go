@@ -42,7 +42,7 @@ var mayBeEmpty = []struct {
 	{why: "as above", panel: "Share of judged sequences", refs: "AB", worlds: []string{"vllm-0.32-buckets"}},
 	{why: "as above", panel: "Sequences that missed", worlds: []string{"vllm-0.32-buckets"}},
 	{why: "as above", panel: "Engines with the most certainly missed", worlds: []string{"vllm-0.32-buckets"}},
-	{why: "as above", panel: "Observations over a clause's threshold", refs: "B", worlds: []string{"vllm-0.32-buckets"}},
+	{why: "as above", panel: "Observations over a clause's threshold", refs: "BC", worlds: []string{"vllm-0.32-buckets"}},
 	{why: "no engine of that world is under the objective", value: "code", panel: "Offered requests", worlds: []string{"rejections"}},
 	{why: "as above", value: "code", panel: "Share of judged sequences", refs: "AB", worlds: []string{"rejections"}},
 	{why: "as above", value: "code", panel: "Error budget left", worlds: []string{"rejections"}},

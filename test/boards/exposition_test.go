@@ -56,11 +56,14 @@ func rewrite(t *testing.T, text []byte, later float64, every int) []byte {
 var anEngine = regexp.MustCompile(catalog.EngineUp + `\{engine="([^"]+)"`)
 
 // complete adds the series that no replay has: those of the exporter's own rounds, the alerts, which backfilled rules do not
-// fire, and two that no engine here gave cause for. The values are made up; what matters is that the boards find them.
+// fire, and two that the engines may give no cause for. The values are made up; what matters is that the boards find them.
 func complete(text []byte, when span, step float64) []byte {
 	b := bytes.NewBuffer(bytes.TrimSuffix(text, []byte("# EOF\n")))
 	engine := string(anEngine.FindSubmatch(text)[1])
 	family := func(name, kind string, series ...string) {
+		if bytes.Contains(text, []byte("# TYPE "+strings.TrimSuffix(name, catalog.Total)+" ")) {
+			return // this world has it
+		}
 		fmt.Fprintf(b, "# TYPE %s %s\n", name, kind)
 		for _, s := range series {
 			for n, at := 1, when.from; at <= when.to; n, at = n+1, at+step {
@@ -79,6 +82,8 @@ func complete(text []byte, when span, step float64) []byte {
 	family(catalog.RoundDuration, "histogram", catalog.RoundDuration+`_bucket{le="+Inf"}`, catalog.RoundDuration+"_count", catalog.RoundDuration+"_sum")
 	family(catalog.LedgerUnanswerable, "gauge", fmt.Sprintf(`%s{engine=%q,reason="made up"}`, catalog.LedgerUnanswerable, engine))
 	family(catalog.BuildInfo, "gauge", catalog.BuildInfo+`{version="1",revision="a",goversion="go1"}`)
+	family(catalog.ReloadOK, "gauge", catalog.ReloadOK+`{instance="node-1"}`)
+	family(catalog.ReloadTime, "gauge", catalog.ReloadTime+`{instance="node-1"}`)
 	family("ALERTS", "gauge", `ALERTS{alertname="GoodputCollapse",alertstate="firing",severity="page"}`)
 	b.WriteString("# EOF\n")
 	return b.Bytes()
