@@ -1,80 +1,6 @@
 package sim
 
-import (
-	"fmt"
-	"math"
-	"testing"
-)
-
-// TestPreemption: with too little memory the youngest give way, compute everything anew, and have one first token
-// nevertheless.
-func TestPreemption(t *testing.T) {
-	c := Config{Seed: 1, Start: start, Stop: 120, Engines: []Engine{{ID: "a", Model: "m", Step: H100, Blocks: 150}}, Loads: []Load{
-		{Engines: []string{"a"}, Rate: Constant(8), Mix: Mix{{Name: "x", Weight: 1, Prompt: 100, PromptCV: 0.5, Output: 200, OutputCV: 0.5}}},
-	}}
-	truth := listen(&c)
-	w := build(t, c)
-	r := w.endpoints[0].ranks[0]
-	type progress struct{ computed, preempted int }
-	before := map[*sequence]progress{}
-	computed, again, preemptions := 0, 0, 0
-	for {
-		youngest := math.Inf(-1)
-		var oldest *sequence // of those that were preempted
-		clear(before)
-		for _, s := range r.running {
-			before[s] = progress{s.computed + s.chunk, s.preempted}
-		}
-		order := append([]*sequence(nil), r.running...)
-		if !w.advance(2000) {
-			break
-		}
-		if !math.IsInf(r.end, 1) && r.began == w.now {
-			computed += r.load.prefill + r.load.decodes
-		}
-		for i := len(order) - 1; i >= 0; i-- {
-			s := order[i]
-			if s.preempted == before[s].preempted {
-				if s.generated < s.want {
-					youngest = max(youngest, float64(i))
-				}
-				continue
-			}
-			preemptions++
-			again += before[s].computed
-			if float64(i) < youngest {
-				t.Fatalf("at %.3f s: a sequence was preempted while a younger one went on", w.now)
-			}
-			oldest = s
-		}
-		if oldest == nil {
-			continue
-		}
-		if r.waiting.front() != oldest {
-			t.Fatalf("at %.3f s: the oldest that was preempted is not the next to come in", w.now)
-		}
-		for _, s := range r.running {
-			if b, was := before[s]; !was || b.preempted < s.preempted {
-				t.Fatalf("at %.3f s: a sequence came in while another was preempted", w.now)
-			}
-		}
-	}
-	once := 0
-	for _, s := range truth.sequences {
-		once += s.Values.PromptTokens + s.Values.OutputTokens - 1 // the last token's KV is never needed
-	}
-	s := read(t, w, "a")
-	observed := s.sums["vllm:request_num_preemptions_sum"]
-	if preemptions < 50 || computed != once+again {
-		t.Errorf("%d preemptions, %d tokens computed: %d once and %d again", preemptions, computed, once, again)
-	}
-	if s.sums["vllm:num_preemptions_total"] != float64(preemptions) || observed != float64(preemptions) {
-		t.Errorf("%d preemptions, the page says %v, and %v in finished requests", preemptions, s.sums["vllm:num_preemptions_total"], observed)
-	}
-	if len(truth.firsts) != len(truth.sequences) || s.sums["vllm:prompt_tokens_total"] != s.sums["vllm:request_prompt_tokens_sum"] {
-		t.Errorf("%d first tokens of %d sequences", len(truth.firsts), len(truth.sequences))
-	}
-}
+import "testing"
 
 // TestChunkedPrefill: a prompt that is longer than the budget takes several steps, of which the front end sees the last: it
 // has one first token, and its computed tokens count there.
@@ -218,41 +144,5 @@ func TestDecliningMakesNothingYounger(t *testing.T) {
 	r.admit(1000)
 	if p := r.prefixes["x"]; p.used != 5 || p.users != 0 || p.blocks != 4 || again.sharing || r.waiting.len() != 1 {
 		t.Errorf("%d blocks used at %v by %d, %d in the queue", p.blocks, p.used, p.users, r.waiting.len())
-	}
-}
-
-// TestQueue is a queue against a plain slice.
-func TestQueue(t *testing.T) {
-	w := build(t, Config{Engines: []Engine{{ID: "a", Model: "m", Step: H100}}})
-	dice := w.random(7, 7)
-	var q queue
-	var want []*sequence
-	for i := range 5000 {
-		switch s := (&sequence{prompt: i}); {
-		case dice.IntN(100) == 0:
-			var kept []*sequence
-			for _, x := range want {
-				if x.aborted = dice.IntN(2) == 0; !x.aborted {
-					kept = append(kept, x)
-				}
-			}
-			q.sweep()
-			want = kept
-		case dice.IntN(10) == 0:
-			q.unshift(s)
-			want = append([]*sequence{s}, want...)
-		case dice.IntN(100) < 52 || len(want) == 0:
-			q.push(s)
-			want = append(want, s)
-		default:
-			if q.front() != want[0] {
-				t.Fatal("another sequence is in front")
-			}
-			q.pop()
-			want = want[1:]
-		}
-		if q.len() != len(want) || fmt.Sprint(q.items[q.head:]) != fmt.Sprint(want) {
-			t.Fatalf("after %d: %d in the queue, want %d", i, q.len(), len(want))
-		}
 	}
 }

@@ -2,16 +2,12 @@ package sim
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
-
-// maxNoticed is the longest time, in seconds, that a front end takes to notice that its engine core is dead.
-const maxNoticed = 2
 
 // endpoint is one server: a front end that takes HTTP requests, and its ranks.
 type endpoint struct {
@@ -48,52 +44,6 @@ func (e *endpoint) boot() {
 	for _, r := range e.ranks {
 		r.boot(newStats(&e.config))
 	}
-}
-
-// plan lets an outage happen.
-func (w *World) plan(o Outage) {
-	e := w.byID[o.Engine]
-	w.at(o.After, func() {
-		if o.Every > 0 {
-			again := o
-			again.After = w.now + o.Every
-			w.plan(again)
-		}
-		if !e.up || e.dead {
-			return
-		}
-		if !o.Crash {
-			e.exit(o.Down)
-			return
-		}
-		e.dead = true
-		for _, r := range e.ranks {
-			r.halt()
-		}
-		w.after(0.5+(maxNoticed-0.5)*e.rng.Float64(), func() { e.exit(o.Down) })
-	})
-}
-
-// exit ends the process and everything in it. What a front end still sends when it goes down, an error inside a 200 or a
-// 500, comes after its last page, so that no counter ever shows it.
-func (e *endpoint) exit(down float64) {
-	e.up = false
-	for _, r := range e.ranks {
-		r.halt()
-	}
-	for _, id := range slices.Sorted(maps.Keys(e.inFlight)) {
-		r := e.inFlight[id]
-		if r.settled { // its work was done, and counted; only the response is cut off
-			e.leave(r, r.outcome)
-			continue
-		}
-		r.status = 500
-		if r.streaming() {
-			r.status = 200
-		}
-		e.leave(r, Lost)
-	}
-	e.world.after(down, e.boot)
 }
 
 // request is one HTTP request.

@@ -6,31 +6,6 @@ import (
 	"slices"
 )
 
-// sequence is one stream of output tokens.
-type sequence struct {
-	request   *request
-	prompt    int // tokens
-	want      int // output tokens until it ends
-	maxTokens int // that it may have at most
-	reason    string
-
-	cached    int // prompt tokens found in the prefix cache at first scheduling
-	computed  int // tokens whose KV is there
-	generated int // output tokens so far
-	chunk     int // tokens computed in the step that is under way
-	blocks    int // KV blocks of its own
-	prefix    *prefix
-	sharing   bool // its prefix's blocks are the cache's, not its own
-
-	queued, scheduled, first, last float64 // seconds since the world's start; scheduled < 0: not yet
-	preempted                      int
-	aborted                        bool // its client is gone, and the front end has forgotten it
-	closes                         bool // it was the last of its request to end
-}
-
-// known is the number of tokens that there are: the KV of all of them is needed for the next one.
-func (s *sequence) known() int { return s.prompt + s.generated }
-
 // rank is one scheduler with its batch: an engine core.
 type rank struct {
 	endpoint *endpoint
@@ -282,37 +257,4 @@ func (r *rank) emit(s *sequence, out *output) {
 func (r *rank) publish() {
 	r.stats.running, r.stats.waiting = float64(len(r.running)), float64(r.waiting.len())
 	r.stats.usage = r.usage()
-}
-
-// queue is a first-in first-out queue that can also be put back into.
-type queue struct {
-	items []*sequence
-	head  int
-}
-
-func (q *queue) len() int         { return len(q.items) - q.head }
-func (q *queue) front() *sequence { return q.items[q.head] }
-func (q *queue) push(s *sequence) { q.items = append(q.items, s) }
-
-func (q *queue) pop() {
-	q.items[q.head] = nil
-	q.head++
-	if q.head > 64 && q.head > len(q.items)/2 {
-		q.items = append(q.items[:0:0], q.items[q.head:]...)
-		q.head = 0
-	}
-}
-
-func (q *queue) unshift(s *sequence) {
-	if q.head == 0 {
-		q.items = append([]*sequence{nil}, q.items...)
-		q.head = 1
-	}
-	q.head--
-	q.items[q.head] = s
-}
-
-func (q *queue) sweep() {
-	q.items = slices.DeleteFunc(q.items[q.head:], func(s *sequence) bool { return s.aborted })
-	q.head = 0
 }

@@ -23,17 +23,6 @@ type Config struct {
 	Truth   Truth
 }
 
-// Outage is a process that dies.
-type Outage struct {
-	Engine string
-	After  float64 // seconds from the start of the world to the first death
-	Every  float64 // seconds from one death to the next; 0: once
-	Down   float64 // seconds from the end of the old process until the new one answers
-	// Crash: the engine core dies first, and its front end goes on answering, with frozen numbers, until it notices after
-	// a second or two. Otherwise the whole process is gone at once, with all that it was working on.
-	Crash bool
-}
-
 // World is a running world. Not for concurrent use.
 type World struct {
 	config    Config
@@ -92,20 +81,6 @@ func (c *Config) validate() error {
 		}
 		errs = append(errs, o.validate())
 	}
-	return errors.Join(errs...)
-}
-
-func (o *Outage) validate() error {
-	var errs []error
-	need := func(ok bool, what string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("outage of engine %q: %s", o.Engine, what))
-		}
-	}
-	need(o.After >= 0 && o.Every >= 0, "After and Every must not be negative")
-	// Otherwise the new process would have started before the old one died.
-	need(o.Down >= loading+1, fmt.Sprintf("a process needs %d s to come up: Down", loading+1))
-	need(!(o.Every > 0) || o.Every > o.Down+maxNoticed, fmt.Sprintf("the process must be up again before the next outage: Every must exceed Down by %d s", maxNoticed))
 	return errors.Join(errs...)
 }
 

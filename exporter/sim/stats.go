@@ -161,19 +161,3 @@ func (r *request) longest() int {
 	}
 	return longest
 }
-
-// What a finished sequence took, seconds: TTFT and e2e from its arrival at the front end, the rest on the engine's clock.
-func (q *sequence) ttft() float64          { return q.first - q.request.arrived }
-func (q *sequence) e2e() float64           { return q.last - q.request.arrived }
-func (q *sequence) queueTime() float64     { return q.scheduled - q.queued }
-func (q *sequence) prefillTime() float64   { return q.first - q.scheduled }
-func (q *sequence) decodeTime() float64    { return q.last - q.first }
-func (q *sequence) inferenceTime() float64 { return q.last - q.scheduled }
-
-// tpot is seconds per output token after the first; vLLM observes 0 for a sequence of one.
-func (q *sequence) tpot() float64 {
-	if q.generated <= 1 {
-		return 0
-	}
-	return q.decodeTime() / float64(q.generated-1)
-}
