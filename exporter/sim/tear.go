@@ -13,7 +13,8 @@ const settling = 0.25
 
 // tear makes the page one that was rendered while the front end took note of finished sequences, with the probability
 // that the configuration says. A page is written from top to bottom, so the upper families lack what the lower ones have:
-// so it is on all 18 pages with unequal counts in the recordings of vLLM 0.32. The function undoes it.
+// so it is on all 44 pages with unequal counts that single processes of vLLM 0.32 wrote in testdata/recordings. The
+// function undoes it.
 func (e *endpoint) tear() (mend func()) {
 	now := e.world.now
 	dice := rand.New(rand.NewPCG(e.tears, math.Float64bits(now)))
