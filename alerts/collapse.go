@@ -21,11 +21,14 @@ const (
 //
 // Where the ledger cannot be kept, arrivals are not known. The objective's denominator then stands for the load, so that
 // a missing ledger does not silence the alert.
+//
+// Its wait is one more judgement window: half a minute between evaluations and a minute between the counters' steps are
+// enough for a second, later look.
 func collapse() Rule {
 	now := func(base string) string { return catalog.RuleName(base, "5m") }
 	hour := func(base string) string { return catalog.RuleName(base, "1h") }
 	enough := fmt.Sprintf("%s * 300 >= %d", now(catalog.RuleSLORequests), collapseTraffic)
-	r := alert("GoodputCollapse", page, certain, "2m",
+	r := alert("GoodputCollapse", page, certain, "1m",
 		lines(
 			fmt.Sprintf("%s < %s * max_over_time((%s and %s)[1h:1m])", now(catalog.RuleShareUpper), number(collapseShare), now(catalog.RuleShareLower), enough),
 			"and",
@@ -40,7 +43,8 @@ func collapse() Rule {
 		"At most {{ $value | humanizePercentage }} of the sequences of {{ $labels.model }} met {{ $labels.slo }} in the last 5 minutes. "+
 			"That is certainly less than half of the best 5 minutes of the last hour, and the load has stayed.",
 	)
-	// A share that wavers about the half is one incident, not several.
-	r.KeepFiringFor = "5m"
+	// One incident is one page. A share that wavers about the half is one incident, and so is what the error budget alert still
+	// sees in its short window of 30 minutes when goodput has come back: see the inhibition rules in docs/alerts.md.
+	r.KeepFiringFor = "30m"
 	return r
 }
