@@ -14,8 +14,9 @@ func engineBoard() *dashboard.DashboardBuilder {
 		WithPanel(presence()).
 		WithRow(section("Where the requests went, all chosen engines together", "")).
 		WithPanel(ledgerStack()).
-		WithPanel(finishReasons()).
 		WithPanel(engineLedger()).
+		WithPanel(finishReasons()).
+		WithPanel(unexplained()).
 		WithRow(section("Latency of engine $engine", "engine")).
 		WithPanel(engineQuantiles("ttft", "TTFT of sequences that had a first token")).
 		WithPanel(engineQuantiles("tpot", "TPOT of finished sequences")).
@@ -31,11 +32,10 @@ func engineBoard() *dashboard.DashboardBuilder {
 		WithPanel(finishedTokens()).
 		WithRow(section("Can it be trusted", "")).
 		WithPanel(coverage()).
+		WithPanel(layouts()).
 		WithPanel(doubts()).
-		WithPanel(unexplained()).
 		WithPanel(unanswerableSLOs()).
 		WithPanel(unanswerableLedgers()).
-		WithPanel(layouts()).
 		WithPanel(contracts()).
 		WithRow(section("What watching costs", "")).
 		WithPanel(polls()).

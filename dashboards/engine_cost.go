@@ -1,6 +1,8 @@
 package dashboards
 
 import (
+	"strings"
+
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
@@ -40,7 +42,7 @@ func roundTime() *timeseries.PanelBuilder {
 		title: "Mean time of a round of polls, and age of the last round, all exporters, 4 min and more",
 		says: "A round polls all engines of one exporter and publishes. The age is that of the oldest: when it grows, everything else stands still. " +
 			"A mean hides the slow rounds; those that came too late are in the panel beside it.",
-		unit: seconds, width: 8,
+		unit: seconds, width: 12,
 	}, polled,
 		query{ratio(sum("", rate(perStep, pick(of+"_sum"))), sum("", rate(perStep, pick(of+"_count")))), "mean round"},
 		query{"time() - min(" + pick(catalog.LastRound) + ")", "age of the last round"})
@@ -50,7 +52,7 @@ func roundsMissed() *timeseries.PanelBuilder {
 	return lines(about{
 		title: "Rounds of polls that were published and that were missed, all exporters, each second, 4 min and more",
 		says:  "A round is missed when the one before is still going on: an engine answers too slowly for the interval. What was missed is in the next page's counters, with a wider interval.",
-		unit:  "suffix: rounds/s", width: 8,
+		unit:  "suffix: rounds/s", width: 12,
 	}, polled,
 		query{sum("", rate(perStep, pick(catalog.Rounds))), "published"},
 		query{sum("", rate(perStep, pick(catalog.RoundsMissed))), "missed"})
@@ -72,12 +74,11 @@ func configuration() *table.PanelBuilder {
 }
 
 func versions() *table.PanelBuilder {
+	const by = "version, revision, goversion"
 	return rows(about{
-		title: "Versions of the exporters and engines, now",
-		says: "Exporters by their build, engines by the versions that their pages' names fit. Two versions of the exporter may count differently: the changelog says. " +
-			"The engine's exact version is not on its page.",
+		title: "Versions of the exporters, now",
+		says: "How many exporters run which build. Two versions may count differently: the changelog says. " +
+			"Engines are in the first table, by the versions that their pages' names fit: the exact one is not on the page.",
 		unit: count, width: 8,
-	}, []string{"version", "revision", "goversion", "dialect"},
-		query{aggregate("count", "version, revision, goversion", pick(catalog.BuildInfo)), "exporters"},
-		query{aggregate("count", "version, dialect", pick(catalog.EngineInfo, ofEngine)), "engines"})
+	}, strings.Split(by, ", "), query{aggregate("count", by, pick(catalog.BuildInfo)), "exporters"})
 }

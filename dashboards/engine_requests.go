@@ -2,7 +2,6 @@ package dashboards
 
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
@@ -18,7 +17,7 @@ func identity() *table.PanelBuilder {
 			"Restarts are changes of the process that were seen; an exporter that started later knows nothing of earlier ones.",
 		unit: count, width: 14,
 	}, []string{catalog.LabelEngine, catalog.LabelModel, "dialect", "version", "url"},
-		query{pick(catalog.EngineInfo, ofEngine), "is there"},
+		query{aggregate("max", "engine, model, dialect, version, url", pick(catalog.EngineInfo, ofEngine)), "is there"},
 		query{aggregate("max", catalog.LabelEngine, pick(catalog.EngineStart, ofEngine)) + " * 1000", "process started"},
 		query{aggregate("max", catalog.LabelEngine, pick(catalog.LastPoll, ofEngine)) + " * 1000", "last page"},
 		query{sum(catalog.LabelEngine, increase(theRange, pick(catalog.EngineResets, ofEngine))), "restarts in the range"})
@@ -28,7 +27,7 @@ func identity() *table.PanelBuilder {
 
 // presence is up, progressing and phase over time.
 func presence() *statetimeline.PanelBuilder {
-	return states(about{
+	p := states(about{
 		title: "Engines: is the page there, does work move, and in which phase, over time",
 		says: "Up: the last poll brought a page that could be used. Progressing: work is in flight and something moved within a minute; an idle engine progresses. " +
 			"Phase: warming_up until the first judgement window is committed. Red is 0. A gap: the exporter itself was not scraped.",
@@ -37,6 +36,9 @@ func presence() *statetimeline.PanelBuilder {
 		query{pick(catalog.EngineUp, ofEngine), "{{engine}} up"},
 		query{pick(catalog.EngineProgressing, ofEngine), "{{engine}} progressing"},
 		query{pick(catalog.EnginePhaseInfo, ofEngine), "{{engine}} {{phase}}"})
+	p.OverrideByRegexp("/ (down|stalled)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "red"}))})
+	p.OverrideByRegexp("/ (unseen|warming_up)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "orange"}))})
+	return p
 }
 
 // ledgerStack is the ledger as parts that add up to what arrived.
@@ -75,17 +77,17 @@ func finishReasons() *timeseries.PanelBuilder {
 		title: "Sequences that ended, by finish reason, each second, 4 min and more",
 		says: "stop and length are successes as a rule; the SLO's policy says. abort is counted by vLLM's Rust front end only: on the Python one cancelled sequences end nowhere. " +
 			"Refused and lost requests are not here.",
-		unit: sequenceRate, width: 10,
+		unit: sequenceRate, width: 12,
 	}, polled, query{sum(catalog.LabelReason, rate(perStep, pick(catalog.SequencesFinished, ofRank))), "{{reason}}"})
 }
 
 // engineLedger is where the requests went, in numbers.
-func engineLedger() *stat.PanelBuilder {
-	return ledgerNumbers(about{
+func engineLedger() *table.PanelBuilder {
+	return ledgerTable(about{
 		title: "HTTP requests of the chosen engines by what became of them, over the dashboard's range",
 		says: "arrived = finished + failed + cancelled + rejected + lost + change of what is in flight. Where the pages tell an interval only, at least and at most are different. " +
-			"No data in a field: the page does not tell, see the ledgers that cannot be kept below.",
-		unit: count, width: 24,
+			"An outcome without a row is not told by the page: see the ledgers that cannot be kept below.",
+		unit: count, width: 10,
 	}, ofEngine)
 }
 
@@ -95,7 +97,7 @@ func unexplained() *timeseries.PanelBuilder {
 		title: "HTTP requests on which two counts of the same page disagree, and refusals, each second, 5 min and more",
 		says: "Unexplained is 0 on a page that tells the truth; above it, a proxy counts differently, pages are torn, or the engine miscounts. " +
 			"Rejected by admission is the engine's own limit, by client_error a 4xx answer. It cannot be said which requests they were.",
-		unit: requestsRate, width: 8,
+		unit: requestsRate, width: 12,
 	}, judged,
 		query{added(rate, perStep, catalog.LabelEngine, catalog.RequestsUnexplained, lowerEnd, ofEngine), "unexplained, {{engine}}"},
 		query{added(rate, perStep, catalog.LabelEngine+", "+catalog.LabelBy, catalog.RequestsRejected, lowerEnd, ofEngine), "rejected by {{by}}, {{engine}}"})

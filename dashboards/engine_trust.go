@@ -63,7 +63,7 @@ func contracts() *table.PanelBuilder {
 		title: "Objectives: what is promised of which sequences, now",
 		says: "The clauses that one sequence has to meet together, the window of the error budget, and how everything that is not a success is counted. " +
 			"From the exporters' configuration at the end of the range; two rows of one name are exporters that disagree.",
-		unit: count, width: 16,
+		unit: count, width: 24,
 	}, []string{catalog.LabelSLO, "clauses", catalog.LabelWindow, "match_model", "match_engine", "success", "cancelled", "client_errors", "admission", "failed", "lost", "population"},
 		query{aggregate("count", "slo, clauses, window, match_model, match_engine, success, cancelled, client_errors, admission, failed, lost, population", pick(catalog.SLOInfo, ofSLO)), "exporters"})
 }

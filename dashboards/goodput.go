@@ -14,17 +14,16 @@ func goodputBoard() *dashboard.DashboardBuilder {
 		WithPanel(shareOverTime()).
 		WithPanel(violations()).
 		WithPanel(budgetLeft()).
-		WithRow(section("Who misses, and why", "")).
+		WithRow(section("Who misses and why, and where the requests went", "")).
 		WithPanel(losers()).
-		WithPanel(clauseShares()).
-		WithRow(section("Where the requests went", "")).
 		WithPanel(rangeLedger()).
+		WithPanel(clauseShares()).
 		WithRow(section("Percentiles of model $model over all its engines", "model")).
 		WithPanel(fleetQuantiles("ttft", "TTFT of sequences that had a first token")).
 		WithPanel(fleetQuantiles("tpot", "TPOT of finished sequences")).
 		WithPanel(fleetQuantiles("e2e", "End-to-end latency of finished sequences")).
 		WithPanel(fleetGaps()).
-		WithRow(section("Can it be trusted, and who calls", "")).
 		WithPanel(fleetCoverage()).
+		WithRow(section("What fires", "")).
 		WithPanel(firing())
 }

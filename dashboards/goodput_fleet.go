@@ -1,10 +1,10 @@
 package dashboards
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
@@ -22,7 +22,7 @@ func losers() *table.PanelBuilder {
 		title: "Engines with the most certainly missed sequences, over the dashboard's range",
 		says: "Certain misses are judged sequences that cannot have met all clauses; possible ones may not have. A big engine loses more in number: compare with what was judged. " +
 			"The engine's name leads to its board. Empty: nobody certainly missed.",
-		unit: count, width: 14,
+		unit: count, width: 10,
 	}, []string{catalog.LabelEngine, catalog.LabelModel, catalog.LabelSLO},
 		query{worst, "missed, certain"},
 		query{"(" + possible + ") and " + worst, "missed, possible"},
@@ -63,7 +63,7 @@ func clauseShares() *table.PanelBuilder {
 		title: "Observations over a clause's threshold: share of sequences of its population, over the dashboard's range",
 		says: "Each clause alone: for ttft of the sequences that had a first token, for all others of the finished ones. A sequence may be over several thresholds, so the shares do not add up, " +
 			"and their product says nothing about sequences that met all. Violations count from committed minutes, populations from every poll: on short ranges the share is off by up to a minute's traffic.",
-		unit: share, width: 10,
+		unit: share, width: 8,
 	}, []string{catalog.LabelSLO, catalog.LabelClause},
 		query{aggregate("max", by, pick(catalog.SLOThreshold, ofSLO)), "threshold"},
 		query{shares(lowerEnd), "over it, at least"},
@@ -73,12 +73,12 @@ func clauseShares() *table.PanelBuilder {
 }
 
 // rangeLedger is where the requests went, in numbers.
-func rangeLedger() *stat.PanelBuilder {
-	return ledgerNumbers(about{
+func rangeLedger() *table.PanelBuilder {
+	return ledgerTable(about{
 		title: "HTTP requests by what became of them, over the dashboard's range",
 		says: "arrived = finished + failed + cancelled + rejected + lost + change of what is in flight. Where the pages tell an interval only, at least and at most are different. " +
 			"Unexplained requests are those on which two counts of the same page disagree: above 0, distrust the rest. increase() stretches a range to its edges, so numbers can be off by one scrape's worth.",
-		unit: count, width: 24,
+		unit: count, width: 6,
 	}, ofModel)
 }
 
@@ -93,14 +93,19 @@ var outcomes = []struct{ name, base, colour string }{
 	{"unexplained", catalog.RequestsUnexplained, ""},
 }
 
-func ledgerNumbers(a about, matchers ...string) *stat.PanelBuilder {
-	var queries []query
-	for _, o := range outcomes {
-		queries = append(queries,
-			query{added(increase, theRange, "", o.base, lowerEnd, matchers...), o.name + ", at least"},
-			query{added(increase, theRange, "", o.base, upperEnd, matchers...), o.name + ", at most"})
+// labelOutcome names the rows of the ledger, inside queries only.
+const labelOutcome = "outcome"
+
+// ledgerTable has a row for each outcome and a column for each end.
+func ledgerTable(a about, matchers ...string) *table.PanelBuilder {
+	column := func(which end) string {
+		var all []string
+		for _, o := range outcomes {
+			all = append(all, fmt.Sprintf(`label_replace(%s, %q, %q, "", "")`, added(increase, theRange, "", o.base, which, matchers...), labelOutcome, o.name))
+		}
+		return strings.Join(all, " or ")
 	}
-	return numbers(a, queries...).Decimals(0).Height(7)
+	return rows(a, []string{labelOutcome}, query{column(lowerEnd), "at least"}, query{column(upperEnd), "at most"}).Decimals(0)
 }
 
 // fleetQuantiles is one latency of all engines together.
@@ -146,7 +151,7 @@ func firing() *statetimeline.PanelBuilder {
 		title: "Alerts of the exporter's rules that fire, all models and engines, over time",
 		says: "One line for each alert that fired in the range. Empty: none fired, or the rules are not loaded in this data source. " +
 			"Alerts of other rulers than this Prometheus are not here.",
-		unit: count, width: 12,
+		unit: count, width: 24,
 	}, polled, map[string]string{"1": "red"},
 		query{`max by (alertname, severity, ` + catalog.LabelModel + `, ` + catalog.LabelSLO + `, ` + catalog.LabelEngine + `) (ALERTS{alertname=~"Goodput.+", alertstate="firing"})`,
 			"{{alertname}} {{severity}} {{model}} {{slo}} {{engine}}"})

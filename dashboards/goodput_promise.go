@@ -31,7 +31,7 @@ func promiseTable() *table.PanelBuilder {
 		query{aggregate("min", perSLO, pick(catalog.RuleBudgetLeftLower, ofModel, ofSLO)), "error budget left, lower"},
 		query{aggregate("max", perSLO, pick(catalog.RuleBudgetLeftUpper, ofModel, ofSLO)), "error budget left, upper"},
 		query{asked, "sequences judged"})
-	p.Decimals(2)
+	p.Decimals(2).Height(5) // so that the rates are on the first screen too
 	p.OverrideByName("sequences judged", []dashboard.DynamicConfigValue{property("unit", count), property("decimals", 0)})
 	p.OverrideByRegexp("^error budget.*", []dashboard.DynamicConfigValue{
 		property("decimals", 0), property("custom.cellOptions", map[string]any{"type": "color-text"}),

@@ -128,7 +128,7 @@ var rules = map[string]struct {
 			}
 			return nil
 		},
-		func(p *panelJSON) { p.Type = "stat"; p.Targets[0].Instant = false },
+		func(p *panelJSON) { p.Type = "stat" },
 	},
 	"absence is not 0": {
 		eachTarget(func(t targetJSON) []string { return unless(!strings.Contains(t.Expr, "vector("), "%s", t.Expr) }),

@@ -7,7 +7,6 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
-	"github.com/grafana/grafana-foundation-sdk/go/stat"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
@@ -61,7 +60,7 @@ type about struct {
 // query is one line of a picture, or one column of a table.
 type query struct{ expr, legend string }
 
-const graphHeight, tableHeight, numberHeight = 8, 8, 4
+const panelHeight = 8
 
 func prometheusSource() common.DataSourceRef {
 	return common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
@@ -70,7 +69,7 @@ func prometheusSource() common.DataSourceRef {
 // lines is a picture over time. Means are left out of its legend: the mean of shares or percentiles is neither.
 func lines(a about, step string, queries ...query) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
-		Title(a.title).Description(a.says).Unit(a.unit).Height(graphHeight).Span(a.width).
+		Title(a.title).Description(a.says).Unit(a.unit).Height(panelHeight).Span(a.width).
 		Datasource(prometheusSource()).Interval(step).
 		DrawStyle(common.GraphDrawStyleLine).LineWidth(1).FillOpacity(0).ShowPoints(common.VisibilityModeNever).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom)).
@@ -93,24 +92,11 @@ func stacked(a about, step string, queries ...query) *timeseries.PanelBuilder {
 	return p.FillOpacity(60).LineWidth(0).Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A"))
 }
 
-// numbers shows single values. They are asked for at the end of the range, so that what is gone shows as no data and
-// not as its last value.
-func numbers(a about, queries ...query) *stat.PanelBuilder {
-	p := stat.NewPanelBuilder().
-		Title(a.title).Description(a.says).Unit(a.unit).Height(numberHeight).Span(a.width).Datasource(prometheusSource()).
-		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false)).
-		ColorMode(common.BigValueColorModeNone).GraphMode(common.BigValueGraphModeNone).
-		TextMode(common.BigValueTextModeValueAndName).Orientation(common.VizOrientationVertical)
-	for i, q := range queries {
-		p.WithTarget(atEnd(i, q))
-	}
-	return p
-}
-
-// rows is a table: each query a column, each set of labels a row. The named labels become the first columns.
+// rows is a table: each query a column, each set of labels a row. The named labels become the first columns. It is asked for
+// at the end of the range, so that what is gone has no row, and not its last value.
 func rows(a about, labels []string, queries ...query) *table.PanelBuilder {
 	p := table.NewPanelBuilder().
-		Title(a.title).Description(a.says).Unit(a.unit).Height(tableHeight).Span(a.width).Datasource(prometheusSource()).
+		Title(a.title).Description(a.says).Unit(a.unit).Height(panelHeight).Span(a.width).Datasource(prometheusSource()).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}})
 	order, names, hidden := map[string]int{}, map[string]string{}, map[string]bool{"Time": true}
 	for i, l := range labels {
@@ -132,18 +118,23 @@ func rows(a about, labels []string, queries ...query) *table.PanelBuilder {
 // states shows what holds when: one line for each set of labels, coloured where the value is not 0.
 func states(a about, step string, colours map[string]string, queries ...query) *statetimeline.PanelBuilder {
 	p := statetimeline.NewPanelBuilder().
-		Title(a.title).Description(a.says).Unit(a.unit).Height(graphHeight).Span(a.width).
+		Title(a.title).Description(a.says).Unit(a.unit).Height(panelHeight).Span(a.width).
 		Datasource(prometheusSource()).Interval(step).ShowValue(common.VisibilityModeNever).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom))
-	mapped := map[string]dashboard.ValueMappingResult{}
-	for value, colour := range colours {
-		mapped[value] = dashboard.ValueMappingResult{Color: &colour}
-	}
-	p.Mappings([]dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: "value", Options: mapped}}})
+	p.Mappings(colouredValues(colours))
 	for i, q := range queries {
 		p.WithTarget(overTime(i, q, step))
 	}
 	return p
+}
+
+// colouredValues gives single values their colours.
+func colouredValues(colours map[string]string) []dashboard.ValueMapping {
+	mapped := map[string]dashboard.ValueMappingResult{}
+	for value, colour := range colours {
+		mapped[value] = dashboard.ValueMappingResult{Color: &colour}
+	}
+	return []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: "value", Options: mapped}}}
 }
 
 func refID(i int) string { return string(rune('A' + i)) }
