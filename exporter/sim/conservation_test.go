@@ -7,7 +7,7 @@ import (
 )
 
 // worlds is over how many random worlds the properties are held.
-const worlds = 16
+const worlds = 12
 
 // auditor holds a world's state against the laws of the scheduler after every single thing that happens.
 type auditor struct {
