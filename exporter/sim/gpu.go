@@ -46,9 +46,6 @@ type meter struct {
 // shares of a step in which a unit is busy: reading a prompt is bound by the tensor cores, writing tokens by memory.
 func (l stepLoad) shares(c StepCost) (tensor, dram float64) {
 	prefill, rest := c.Prefill*float64(l.prefill), c.Base+c.Sequence*float64(l.decodes)+c.KV*float64(l.context)
-	if prefill+rest == 0 {
-		return 0, 0
-	}
 	p := prefill / (prefill + rest)
 	return 0.1 + 0.8*p, 0.85 - 0.5*p
 }

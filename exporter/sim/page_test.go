@@ -65,3 +65,25 @@ var value = regexp.MustCompile(`(?m)^([^#].*) \S+$`)
 
 // masked hides the values of samples, which are the only thing that may differ.
 func masked(page string) string { return value.ReplaceAllString(page, "$1 V") }
+
+// TestCustomBuckets: each list of edges is that of the families that --custom-histogram-buckets gives it to.
+func TestCustomBuckets(t *testing.T) {
+	e := realSingle
+	e.Buckets = Buckets{TTFT: []float64{0.02, 0.2}, Gaps: []float64{0.005, 0.015, 1}, Latency: []float64{0.05}}
+	s := read(t, run(t, Config{Start: start, Engines: []Engine{e}}, 1), "e")
+	for family, want := range map[string]string{
+		"time_to_first_token_seconds": "0.02 0.2 +Inf", "inter_token_latency_seconds": "0.005 0.015 1.0 +Inf", "request_time_per_output_token_seconds": "0.005 0.015 1.0 +Inf",
+		"e2e_request_latency_seconds": "0.05 +Inf", "request_queue_time_seconds": "0.05 +Inf", "request_inference_time_seconds": "0.05 +Inf",
+		"request_prefill_time_seconds": "0.05 +Inf", "request_decode_time_seconds": "0.05 +Inf", "request_params_n": "1.0 2.0 5.0 10.0 20.0 +Inf",
+	} {
+		var edges []string
+		for _, l := range s.lines["vllm:"+family+"_bucket"] {
+			_, le, _ := strings.Cut(l.labels, `le="`)
+			le, _, _ = strings.Cut(le, `"`)
+			edges = append(edges, le)
+		}
+		if got := strings.Join(edges, " "); got != want {
+			t.Errorf("%s has the edges %s, want %s", family, got, want)
+		}
+	}
+}

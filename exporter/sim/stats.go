@@ -24,14 +24,6 @@ func (h *histogram) observeN(v float64, n int) {
 	h.sum += v * float64(n)
 }
 
-func (h *histogram) count() uint64 {
-	var n uint64
-	for _, c := range h.counts {
-		n += c
-	}
-	return n
-}
-
 // Finish reasons, in the order of the page.
 var reasons = [...]string{"stop", "length", "abort", "error", "repetition"}
 
