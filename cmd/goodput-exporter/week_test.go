@@ -1,10 +1,9 @@
 package main
 
 import (
-	"context"
+	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -198,27 +197,23 @@ func writeWeek(t *testing.T, c sim.Config, cfg *config.Config, length float64, p
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	out := bufio.NewWriter(file)
+	// A scrape also leaves up.
+	fmt.Fprintln(out, "# TYPE up gauge")
+	for s := weekStart + weekScrape; float64(s) < weekStart+length; s += weekScrape {
+		fmt.Fprintf(out, "up{job=%q,instance=\"node-a:9810\"} 1 %d\n", alerts.DefaultJob, s)
+	}
 	world, err := sim.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var body strings.Builder
-	sink, err := newOpenMetricsSink(cfg, weekScrape*time.Second, &body)
+	sink, err := newOpenMetricsSink(cfg, weekScrape*time.Second, out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sink.gatherer = thinGatherer{sink.gatherer}
 	source := newSimulated(world, weekStart, cfg.Poll.Interval, func(at float64) bool { return at < weekStart+length })
-	if err := errors.Join(replay(context.Background(), cfg, source, refusals{}, sink), sink.Close()); err != nil {
-		t.Fatal(err)
-	}
-	// A scrape also leaves up.
-	fmt.Fprintln(file, "# TYPE up gauge")
-	for s := weekStart + weekScrape; float64(s) < weekStart+length; s += weekScrape {
-		fmt.Fprintf(file, "up{job=%q,instance=\"node-a:9810\"} 1 %d\n", alerts.DefaultJob, s)
-	}
-	if _, err := io.WriteString(file, body.String()); err != nil {
+	if err := errors.Join(replay(t.Context(), cfg, source, refusals{}, sink), sink.Close(), out.Flush(), file.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
