@@ -31,7 +31,7 @@ func Build() ([]Board, error) {
 	var boards []Board
 	for _, b := range []struct {
 		file    string
-		builder *dashboard.DashboardBuilder
+		builder *builder
 	}{
 		{"goodput.json", goodputBoard()},
 		{"engine.json", engineBoard()},

@@ -1,9 +1,7 @@
 package dashboards
 
-import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
-
 // engineBoard shows everything that is known of an engine, and how far it can be trusted.
-func engineBoard() *dashboard.DashboardBuilder {
+func engineBoard() *builder {
 	return frame(EngineUID, "Goodput: engine",
 		"One engine or a few, from the front door to the exporter that watches it. Of several engines counts are added; shares and percentiles never are.").
 		WithVariable(modelChoice()).

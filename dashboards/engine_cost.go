@@ -13,7 +13,7 @@ import (
 func polls() *timeseries.PanelBuilder {
 	return lines(about{
 		title: "Time that the last poll of an engine took, now",
-		says: "The engine makes its page in the event loop that also streams tokens, so a slow poll is a stall for its users. One poll of many: those between two scrapes are not seen. " +
+		says: "The engine makes its page in the event loop that also streams tokens, so a slow page is a stall for its users. One poll of many: those between two scrapes are not seen. " +
 			"A failed poll shows how long it took to fail.",
 		unit: seconds, width: 8,
 	}, polled, query{aggregate("max", catalog.LabelEngine, pick(catalog.PollDuration, ofEngine)), "{{engine}}"})

@@ -32,7 +32,7 @@ func kvUsage() *timeseries.PanelBuilder {
 func preemptions() *timeseries.PanelBuilder {
 	return lines(about{
 		title: "Preemptions of running sequences, each second, 4 min and more",
-		says:  "A preempted sequence loses its KV blocks and is computed again: its gap shows in e2e and in token gaps, not in TTFT. A sequence may be preempted several times, so this is no number of sequences.",
+		says:  "A preempted sequence loses its KV blocks and is computed again: the stop shows in e2e and in token gaps, in TTFT only when it came before the first token. A sequence may be preempted several times, so this is no number of sequences.",
 		unit:  "suffix: preemptions/s", width: 8,
 	}, polled, query{sum(catalog.LabelEngine, rate(perStep, pick(catalog.EnginePreemptions, ofRank))), "{{engine}}"})
 }

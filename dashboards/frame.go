@@ -9,8 +9,13 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 )
 
+//lint:file-ignore SA1019 the library prefers the second version of the format, which Grafana 10 and 11 do not read
+
+// builder makes a dashboard in the classic format.
+type builder = dashboard.DashboardBuilder
+
 // frame is what the boards have in common: identity, time, the data source, and the link to the other one.
-func frame(uid, title, says string) *dashboard.DashboardBuilder {
+func frame(uid, title, says string) *builder {
 	b := dashboard.NewDashboardBuilder(title).
 		Uid(uid).Description(says).Tags([]string{"goodput"}).Editable().
 		Time("now-1h", "now").Refresh("1m").Timezone("browser").Tooltip(dashboard.DashboardCursorSyncCrosshair).

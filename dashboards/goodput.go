@@ -1,9 +1,7 @@
 package dashboards
 
-import "github.com/grafana/grafana-foundation-sdk/go/dashboard"
-
 // goodputBoard answers whether the promise is kept, by how much, and by whom it is broken.
-func goodputBoard() *dashboard.DashboardBuilder {
+func goodputBoard() *builder {
 	return frame(GoodputUID, "Goodput",
 		"Are we keeping the promise? Shares are intervals: the truth lies between lower and upper. Made from goodput-exporter's series and recording rules.").
 		WithVariable(modelChoice()).

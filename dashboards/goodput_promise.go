@@ -18,21 +18,30 @@ func judgedBy(window, by, name string) string {
 // promiseTable has the whole answer in one row for each model and objective.
 func promiseTable() *table.PanelBuilder {
 	asked := judgedBy(theRange, perSLO, catalog.SLORequests)
+	lower := ratio(judgedBy(theRange, perSLO, catalog.SLOQualifiedLower), asked)
+	upper := ratio(judgedBy(theRange, perSLO, catalog.SLOQualifiedUpper), asked)
 	p := rows(about{
 		title: "Promise kept: share of judged sequences, over the dashboard's range",
-		says: "Between lower and upper lies the share of sequences that met all clauses of the SLO at once. Lower at or above the objective: kept. " +
+		says: "Between lower and upper lies the share of sequences that met all clauses of the SLO at once. Lower at or above the objective: the promise was kept. " +
 			"Upper below it: broken. Else the engines' pages cannot tell. The error budget is that of the SLO's own window, not of the range; below 0 it is overspent. " +
 			"Counters move once a minute and are judged from the first committed window on: ranges under five minutes say little. Not told: the latency that users see beyond the engine.",
 		unit: share, width: 24,
 	}, []string{catalog.LabelModel, catalog.LabelSLO},
-		query{objectiveOf(perSLO, asked), "objective"},
-		query{ratio(judgedBy(theRange, perSLO, catalog.SLOQualifiedLower), asked), "share, lower"},
-		query{ratio(judgedBy(theRange, perSLO, catalog.SLOQualifiedUpper), asked), "share, upper"},
+		query{verdict(lower, upper), "promise"},
+		query{objectiveOf(asked), "objective"},
+		query{lower, "share, lower"},
+		query{upper, "share, upper"},
 		query{aggregate("min", perSLO, pick(catalog.RuleBudgetLeftLower, ofModel, ofSLO)), "error budget left, lower"},
 		query{aggregate("max", perSLO, pick(catalog.RuleBudgetLeftUpper, ofModel, ofSLO)), "error budget left, upper"},
 		query{asked, "sequences judged"})
 	p.Decimals(2).Height(5) // so that the rates are on the first screen too
 	p.OverrideByName("sequences judged", []dashboard.DynamicConfigValue{property("unit", count), property("decimals", 0)})
+	p.OverrideByName("promise", []dashboard.DynamicConfigValue{
+		property("custom.cellOptions", map[string]any{"type": "color-background"}),
+		property("mappings", []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{
+			"1": spoken("kept", "green"), "0": spoken("cannot tell", "orange"), "-1": spoken("broken", "red"),
+		}}}}),
+	})
 	p.OverrideByRegexp("^error budget.*", []dashboard.DynamicConfigValue{
 		property("decimals", 0), property("custom.cellOptions", map[string]any{"type": "color-text"}),
 		property("thresholds", map[string]any{"mode": "absolute", "steps": []map[string]any{
@@ -42,10 +51,22 @@ func promiseTable() *table.PanelBuilder {
 	return p
 }
 
-// objectiveOf is the promised share, once for each set of labels of whole. The objective has no model of its own.
-func objectiveOf(by, whole string) string {
-	return "0 * " + whole + " + on (" + catalog.LabelSLO + ") group_left () " +
-		aggregate("max", catalog.LabelSLO, pick(catalog.SLOObjective, ofSLO))
+// promised is the objective, which has no model of its own, as the right side of an operation on shares.
+func promised() string {
+	return "on (" + catalog.LabelSLO + ") group_left () " + aggregate("max", catalog.LabelSLO, pick(catalog.SLOObjective, ofSLO))
+}
+
+// objectiveOf is the promised share, once for each set of labels of whole.
+func objectiveOf(whole string) string { return "0 * " + whole + " + " + promised() }
+
+// verdict is 1 where the objective was certainly met, -1 where it certainly was not, and 0 between.
+func verdict(lower, upper string) string {
+	return "(" + lower + " >= bool " + promised() + ") - (" + upper + " < bool " + promised() + ")"
+}
+
+// spoken is how a value is said.
+func spoken(text, colour string) dashboard.ValueMappingResult {
+	return dashboard.ValueMappingResult{Text: &text, Color: &colour}
 }
 
 // threeRates are offered load, throughput and goodput in one picture: where they part, work is done in vain.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -204,5 +205,6 @@ func (r *replayed) ask(q question) ([]series, error) {
 	if q.instant {
 		return r.instant(q.expr, r.when.to)
 	}
-	return r.over(q.expr, r.when, q.step)
+	// Grafana asks at multiples of the step.
+	return r.over(q.expr, span{math.Floor(r.when.from/q.step) * q.step, math.Floor(r.when.to/q.step) * q.step}, q.step)
 }

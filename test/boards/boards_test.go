@@ -26,6 +26,13 @@ func TestBoards(t *testing.T) {
 	fleet := worlds[slices.IndexFunc(worlds, func(r *replayed) bool { return r.name == "fleet" })]
 	t.Run("DSH-05: shares of caches are not added", func(t *testing.T) { cachesStayShares(t, fleet) })
 	t.Run("DSH-07: every query parses, whatever the variables are", func(t *testing.T) { queriesParse(t, fleet) })
+	t.Run("the word on the promise follows from the numbers beside it", func(t *testing.T) {
+		for _, r := range worlds {
+			if r.name != "vllm-0.32-buckets" { // nothing is judged there
+				verdictsFollow(t, r)
+			}
+		}
+	})
 	for _, r := range worlds {
 		if r.coarse == 0 {
 			t.Run("numbers are the sums of the judgement windows: "+r.name, func(t *testing.T) { numbersAdd(t, r) })
@@ -87,6 +94,44 @@ func same(t *testing.T, one, other map[place]bool) {
 	for p, has := range one {
 		if has && !other[p] {
 			t.Errorf("%s has data in the first world and none in the second", p)
+		}
+	}
+}
+
+// verdictsFollow holds the word on the promise to the numbers beside it.
+func verdictsFollow(t *testing.T, r *replayed) {
+	columns := map[string]map[string]float64{} // by label set, then by target
+	b := boards(t)[1]
+	options := b.options(t, r)
+	for _, q := range b.questions(t, r.when, options, all(options), scrape) {
+		if !strings.Contains(q.panel, "Promise kept") {
+			continue
+		}
+		got, err := r.ask(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range got {
+			key := name(s.Labels["model"], s.Labels["slo"])
+			if columns[key] == nil {
+				columns[key] = map[string]float64{}
+			}
+			columns[key][q.ref] = s.Values[0]
+		}
+	}
+	for key, c := range columns {
+		if _, judged := c["G"]; !judged {
+			continue // a world before this one, whose error budget still counts
+		}
+		verdict, objective, lower, upper := c["A"], c["B"], c["C"], c["D"]
+		want := 0.0
+		if lower >= objective {
+			want = 1
+		} else if upper < objective {
+			want = -1
+		}
+		if verdict != want || objective == 0 {
+			t.Errorf("%s: %v, with an objective of %v and a share from %v to %v", key, verdict, objective, lower, upper)
 		}
 	}
 }

@@ -158,9 +158,9 @@ func expectation(q question, windows []window) (map[string]float64, bool) {
 // quotients and misses are what the columns of the two tables say, of the sums over the windows.
 var (
 	quotients = map[string]func(lower, upper, requests float64) float64{
-		"B": func(lower, _, requests float64) float64 { return lower / requests },
-		"C": func(_, upper, requests float64) float64 { return upper / requests },
-		"F": func(_, _, requests float64) float64 { return requests },
+		"C": func(lower, _, requests float64) float64 { return lower / requests },
+		"D": func(_, upper, requests float64) float64 { return upper / requests },
+		"G": func(_, _, requests float64) float64 { return requests },
 	}
 	misses = map[string]func(lower, upper, requests float64) float64{
 		"A": func(_, upper, requests float64) float64 { return requests - upper },

@@ -24,7 +24,8 @@ type world struct {
 const onceAMinute = "fleet, scraped once a minute"
 
 // worlds are what the boards are tried on: both supported ends of vLLM, data parallelism, the Rust front end, a restart,
-// buckets that cannot answer the objective, and simulated a fleet and an admission limit, to which no real engine was driven.
+// buckets that cannot answer the objective; and simulated, since no real engine was driven there, a fleet, an admission
+// limit, and errors that make an interval of the ledger.
 var worlds = []world{
 	{name: "vllm-0.32-day"},
 	{name: "vllm-0.11-day"},
@@ -32,7 +33,8 @@ var worlds = []world{
 	{name: "vllm-0.32-rust"},
 	{name: "vllm-0.32-restart"},
 	{name: "vllm-0.32-buckets"},
-	{name: "rejections", scenario: "rejections", hours: "0.3"},
+	{name: "rejections", scenario: "rejections", hours: "0.2"},
+	{name: "errors", scenario: "errors", hours: "0.2"},
 	{name: "fleet", scenario: "fleet", hours: "0.4"},
 	{name: onceAMinute, coarse: 60},
 }
