@@ -33,6 +33,7 @@ var allowed = map[string]row{
 	"exporter/hist":    {pure: true},
 	"exporter/catalog": {pure: true},
 	"exporter/fact":    {pure: true, time: true, ours: []string{"exporter/hist"}},
+	"exporter/edges":   {pure: true, ours: []string{"exporter/fact", "exporter/slo"}},
 	"exporter/slo":     {pure: true, time: true, ours: []string{"exporter/fact", "exporter/hist"}},
 	"exporter/fold":    {pure: true, ours: []string{"exporter/fact", "exporter/hist", "exporter/slo"}},
 	"exporter/config":  {ours: []string{"exporter/fact", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
