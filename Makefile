@@ -19,7 +19,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build test browser lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build test browser rules week mutants lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,11 +33,21 @@ demo-check: build ## Start the demo, read one of its engines, stop it
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter
 
-test: browser ## Run all tests under the race detector, in random order
+test: browser rules ## Run all tests under the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
 browser: ## Open the status page in Chromium: no complaint, no request to elsewhere, no sideways scrolling
 	cd test/browser && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+rules: ## Read all rules with Prometheus 3's parser, and try them on a simulated day with a real Prometheus
+	cd test/promql3 && $(GO) vet ./... && $(GO) test -count=1 ./...
+	GOODPUT_WEEK=1 $(GO) test -count=1 -run TestWeek ./cmd/goodput-exporter
+
+week: ## Try the rules on a simulated week with a real Prometheus; the table in docs/alerts.md is from this
+	GOODPUT_WEEK=7 $(GO) test -count=1 -timeout 30m -run TestWeek -v ./cmd/goodput-exporter
+
+mutants: ## Make every alert wrong in every way that is known, and see whether its tests notice
+	GOODPUT_MUTANTS=all $(GO) test -count=1 -timeout 30m -run TestMutants ./alerts
 
 lint: ## gofmt, go vet, staticcheck, and promtool on the golden metrics page
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
@@ -51,14 +61,16 @@ else
 	  if [[ -n $$complaints ]]; then echo "promtool check metrics $(PAGE):"; echo "$$complaints"; exit 1; fi
 endif
 
-generate: build ## Write docs/metrics.md, docs/config.md, the dashboards and the tables in docs/sim.md and README.md anew
+generate: build ## Write docs/metrics.md, docs/config.md, the dashboards, the rules and the tables in docs/sim.md and README.md anew
 	$(BIN) generate docs
 	$(BIN) generate dashboards
+	$(BIN) generate rules --config.file=cmd/goodput-exporter/demo.yaml --output=alerts/goodput.rules.yml
+	$(BIN) generate rules --config.file=cmd/goodput-exporter/demo.yaml --format=operator --output=alerts/goodput.prometheusrule.yaml
 	.ci/readme-sample $(BIN)
 	$(GO) run ./test/simfit
 
 check-generated: generate ## Fail if a generated file differs from what is committed
-	git diff --exit-code -- docs dashboards README.md
+	git diff --exit-code -- docs dashboards alerts README.md
 
 bench: ## Run all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
