@@ -266,3 +266,35 @@ func (c codec[V]) that(is string, holds func(V) (what, remedy string)) codec[V] 
 	}
 	return c
 }
+
+// optional is a value that may be left out, which is not the same as one that says nothing. Its keys are documented where
+// the value itself is.
+func optional[V any](c codec[V]) codec[*V] {
+	return codec[*V]{
+		kind: c.kind,
+		read: func(r *reader, at place, v **V) bool {
+			var x V
+			if !c.read(r, at, &x) {
+				return false
+			}
+			*v = &x
+			return true
+		},
+		write: func(w writer, v *V) *yaml.Node {
+			if v == nil {
+				return nil
+			}
+			if n := c.write(w, *v); n != nil {
+				return n
+			}
+			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		},
+		rows: func(path string, _ *V) []row {
+			if c.rows == nil || strings.HasSuffix(path, "[].access") {
+				return nil
+			}
+			var fresh V
+			return c.rows(path, fresh)
+		},
+	}
+}

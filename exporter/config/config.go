@@ -57,8 +57,10 @@ type Match struct {
 
 // Engines is where engines are found.
 type Engines struct {
-	Targets []Target // none in a configuration that is for replays only
-	Files   []string // patterns of file_sd files; not acted on yet
+	Targets   []Target // none in a configuration that is for replays only
+	Files     []string // patterns of file_sd files, relative to the configuration's directory
+	Access    Access   // of all targets that do not say otherwise
+	MaxSeries int      // published of one engine
 }
 
 // Spans says where per-request evidence is taken in; not acted on yet.
@@ -78,6 +80,7 @@ type Target struct {
 	Address string // what may be shown of the URL: no userinfo, no query
 	URL     Secret // the whole URL
 	Labels  map[string]string
+	Access  *Access // nil: that of all engines
 }
 
 // Handlers sorts the engine's HTTP handlers by what one request to them holds.
@@ -104,6 +107,8 @@ func Default() Config {
 		Poll:  Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
 		Spans: Spans{Grace: 10 * time.Second},
 		GPU:   GPU{Source: "auto"},
+		// Two dozen data-parallel ranks of some 350 series each.
+		Engines: Engines{MaxSeries: 10_000},
 		Handlers: Handlers{
 			OnePrompt: []string{"/v1/completions", "/v1/chat/completions", "/v1/responses"},
 			ManyPrompts: []string{
@@ -225,9 +230,6 @@ func (c *Config) Grids() [fact.NumFamilies][]float64 {
 
 // Idle lists, for a person, the keys of the file that this version checks and does not act on.
 func (c *Config) Idle() (idle []string) {
-	if len(c.Engines.Files) > 0 {
-		idle = append(idle, "engines.files is not acted on: this version polls engines.targets only")
-	}
 	if c.Spans.Listen != "" || c.Spans.GRPCListen != "" {
 		idle = append(idle, "spans is not acted on: this version judges from the engines' pages only, and listens for no spans")
 	}

@@ -62,13 +62,16 @@ type place struct {
 // reader walks one file and collects its mistakes.
 type reader struct {
 	file   string
+	needs  string // what a file that is empty lacks
 	list   []mistake
 	count  int            // mistakes, listed or not
 	lines  map[string]int // line of each path that was given
 	visits int            // values looked at
 }
 
-func newReader(file string) *reader { return &reader{file: file, lines: map[string]int{"": 1}} }
+func newReader(file string) *reader {
+	return &reader{file: file, needs: "it needs at least slos, and engines to poll", lines: map[string]int{"": 1}}
+}
 
 // add notes a mistake and returns false, the verdict of whoever found it.
 func (r *reader) add(line int, path, what, remedy string) bool {
@@ -118,7 +121,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	err := dec.Decode(&first)
 	if errors.Is(err, io.EOF) || err == nil && isNull(first.Content[0]) {
-		r.add(1, "", "the file is empty", "it needs at least slos, and engines to poll")
+		r.add(1, "", "the file is empty", r.needs)
 		return nil
 	}
 	if err != nil {

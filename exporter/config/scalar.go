@@ -163,6 +163,37 @@ func boolean() codec[bool] {
 	})
 }
 
+// flag is a boolean that is false unless it is given, and is then not written.
+func flag() codec[bool] {
+	c := boolean()
+	write := c.write
+	c.write = func(w writer, v bool) *yaml.Node {
+		if !v {
+			return nil
+		}
+		return write(w, v)
+	}
+	return c
+}
+
+// whole is a whole number.
+func whole(low, high int) codec[int] {
+	is := fmt.Sprintf("from %d to %d", low, high)
+	return scalar(word[int]{
+		kind: "whole number " + is, example: strconv.Itoa(low), format: strconv.Itoa,
+		parse: func(text string) (int, string, string) {
+			n, err := strconv.ParseUint(text, 10, 31)
+			switch {
+			case err != nil:
+				return 0, quote(text) + " is not a whole number", "write one " + is
+			case int(n) < low || int(n) > high:
+				return 0, text + " is out of range", "choose a number " + is
+			}
+			return int(n), "", ""
+		},
+	})
+}
+
 // unprintable finds what would be invisible, or break a line, in a label, a log or a message.
 func unprintable(c rune) bool { return !unicode.IsPrint(c) }
 

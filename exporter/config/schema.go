@@ -91,7 +91,7 @@ func policyKeys() codec[slo.Policy] {
 }
 
 func enginesKeys() codec[Engines] {
-	target := object("target", nil,
+	target := object("target", settleTarget,
 		bind("id", text("engine id", "a", badID), func(t *Target) *string { return &t.ID },
 			"Value of the engine label; unique, without a slash.").must("id: a"),
 		bind("url", address(), func(t *Target) *Target { return t },
@@ -99,12 +99,50 @@ func enginesKeys() codec[Engines] {
 			must(`url: "http://127.0.0.1:8000/metrics"`),
 		bind("labels", mapping(labelNames(), text("label value", "gold", badLabelValue), 0), func(t *Target) *map[string]string { return &t.Labels },
 			"Identity of the engine, put on goodput_engine_info. Not engine, model, slo, class, gpu, dialect, version, url, pod, namespace, node, instance or job."),
+		bind("access", optional(accessKeys()), func(t *Target) **Access { return &t.Access },
+			"How this target is reached, in place of the whole of engines.access; {} is without anything."),
 	)
 	return object("mapping", nil,
 		bind("targets", list(target, 0, 10_000, func() Target { return Target{} }), func(e *Engines) *[]Target { return &e.Targets },
 			"The endpoints, one for each engine (data-parallel ranks share one)."),
 		bind("files", list(text("file pattern", "targets/*.yaml", badFilePattern), 0, 100, func() string { return "" }).that("", distinct), func(e *Engines) *[]string { return &e.Files },
-			"Files with further targets, in Prometheus's file_sd form; patterns as of the shell. "+notYet),
+			"Files with further targets, in Prometheus's file_sd form, JSON where the name ends in .json and else YAML; patterns as of the shell. They are watched. A target's label goodput_id is its id, else its address is; see docs/operations.md."),
+		bind("access", accessKeys(), func(e *Engines) *Access { return &e.Access },
+			"How all targets are reached that do not say otherwise, those of files included."),
+		bind("max_series", whole(100, 1_000_000), func(e *Engines) *int { return &e.MaxSeries },
+			"Series that one engine may have on the exporter's page. Beyond it are left out, in this order and each kind whole: the quantiles of sliding windows; the histograms of queue, prefill and decode time and of lengths; those of ttft, tpot, e2e and token gaps; what else is said of single ranks. State, ledger and SLOs always stay. goodput_series_dropped says how many."),
+	)
+}
+
+func accessKeys() codec[Access] {
+	path := func(example string) codec[string] { return text("file path", example, badPath) }
+	basic := object("mapping", nil,
+		bind("username", text("user name", "metrics", badUser), func(b *BasicAuth) *string { return &b.Username },
+			"The user.").must("username: metrics"),
+		bind("password_file", path("/etc/goodput/password"), func(b *BasicAuth) *string { return &b.PasswordFile },
+			"File that holds the password. Read again for each poll.").must("password_file: /etc/goodput/password"),
+	)
+	tls := object("mapping", settleTLS,
+		bind("ca_file", path("/etc/goodput/ca.crt"), func(t *TLS) *string { return &t.CAFile },
+			"Certificates of the authorities that may sign the engine's, in place of the system's. PEM; read again when it changes, as are the next two."),
+		bind("cert_file", path("/etc/goodput/tls.crt"), func(t *TLS) *string { return &t.CertFile },
+			"Certificate that the exporter shows to the engine. Together with key_file."),
+		bind("key_file", path("/etc/goodput/tls.key"), func(t *TLS) *string { return &t.KeyFile },
+			"Key of cert_file."),
+		bind("server_name", text("host name", "vllm.example", badServerName), func(t *TLS) *string { return &t.ServerName },
+			"Name that the engine's certificate must be for, in place of the host in its URL."),
+		bind("insecure_skip_verify", flag(), func(t *TLS) *bool { return &t.InsecureSkipVerify },
+			"true accepts every certificate: whoever stands in between can then read the credentials and make up the numbers."),
+	)
+	return object("mapping", settleAccess,
+		bind("bearer_token_file", path("/etc/goodput/token"), func(a *Access) *string { return &a.BearerTokenFile },
+			"File that holds a token, sent as Authorization: Bearer. Read again for each poll."),
+		bind("basic_auth", optional(basic), func(a *Access) **BasicAuth { return &a.BasicAuth },
+			"User and password. A user in a target's URL goes before engines.access."),
+		bind("tls_config", tls, func(a *Access) *TLS { return &a.TLS },
+			"For https targets."),
+		bind("proxy_url", proxyAddress(), func(a *Access) *Proxy { return &a.Proxy },
+			"Proxy to go through. Without it none is used: the variables HTTP_PROXY and HTTPS_PROXY are not looked at."),
 	)
 }
 
