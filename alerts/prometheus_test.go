@@ -3,12 +3,14 @@ package alerts
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +162,25 @@ func judge(t testing.TB, alert string, rules Groups) (said string, passed bool) 
 	return said, err == nil
 }
 
+var committedOnce sync.Map // name of a test file -> func() error
+
+// judgeCommitted runs a committed test file on the committed rules that it needs, once for all tests.
+func judgeCommitted(t *testing.T, name string) error {
+	t.Helper()
+	promtool(t)
+	rules := committed(t)
+	if slices.Contains(alertNames(rules), name) {
+		rules = needed(rules, name)
+	}
+	run, _ := committedOnce.LoadOrStore(name, sync.OnceValue(func() error {
+		if said, passed := judge(t, name, rules); !passed {
+			return errors.New(said)
+		}
+		return nil
+	}))
+	return run.(func() error)()
+}
+
 // TestAlerts runs the committed tests of every alert: each fires, does not fire, survives missing data and a restart.
 func TestAlerts(t *testing.T) {
 	promtool(t)
@@ -167,8 +188,8 @@ func TestAlerts(t *testing.T) {
 	for _, name := range alertNames(g) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if said, passed := judge(t, name, needed(g, name)); !passed {
-				t.Errorf("%s", said)
+			if err := judgeCommitted(t, name); err != nil {
+				t.Error(err)
 			}
 		})
 	}
