@@ -12,15 +12,21 @@ import (
 // build makes the sample of what was gathered.
 func (d *Decoder) build() (*fact.EngineSample, *Error) {
 	d.line = 0
+	chosen, absent := d.choose()
+	d.signs.newNames = chosen[fact.TokenGap] >= 0 && names.slots[chosen[fact.TokenGap]].spelling.first != "" ||
+		chosen[fieldKVUsage] >= 0 && names.slots[chosen[fieldKVUsage]].spelling.first != ""
 	dia, err := recognise(d.signs, d.series)
 	if err != nil {
 		return nil, err
 	}
-	chosen, absent := d.choose()
+	for _, u := range dia.unread {
+		chosen[u] = -1
+		absent |= 1 << u
+	}
 	s := &fact.EngineSample{
 		Dialect: dia.name, Version: versions(dia, d.present()), Traits: dia.traits,
 		ProcessStart: d.start, HTTP: d.http(), HTTPKnown: chosen[fieldHTTP] >= 0,
-		Ranks: make([]fact.Rank, d.used), Warnings: d.told(),
+		Ranks:  make([]fact.Rank, d.used),
 		Series: d.series, Bytes: d.bytes,
 	}
 	if chosen[fieldAdmission] >= 0 {
@@ -29,6 +35,7 @@ func (d *Decoder) build() (*fact.EngineSample, *Error) {
 			s.Admission.V += float64(r.n)
 		}
 	}
+	s.Disaggregated = d.disaggregated(chosen[fieldTransfers])
 	created := d.used > 0
 	for i := range s.Ranks {
 		if err := d.buildRank(&s.Ranks[i], &d.ranks[i], &chosen); err != nil {
@@ -43,6 +50,7 @@ func (d *Decoder) build() (*fact.EngineSample, *Error) {
 		absent |= 1 << numFields
 	}
 	s.Missing = d.lacks(absent)
+	s.Warnings = d.told()
 	return s, nil
 }
 
@@ -61,7 +69,7 @@ func (d *Decoder) choose() (chosen [numFields]int, absent uint64) {
 				chosen[f] = s
 			}
 		}
-		if chosen[f] < 0 {
+		if chosen[f] < 0 && !aliases[i].optional {
 			absent |= 1 << f
 		}
 	}
@@ -103,7 +111,7 @@ func (d *Decoder) present() []spelling {
 }
 
 func (d *Decoder) buildRank(r *fact.Rank, k *rank, chosen *[numFields]int) *Error {
-	r.Name, r.Model, r.Created = k.key.name, k.key.model, k.created
+	r.Name, r.Model, r.Created, r.Sleep = k.key.name, k.key.model, k.created, k.sleep
 	for f := range fact.NumFamilies {
 		slot := chosen[f]
 		if slot < 0 || k.cells[slot].line == 0 {
@@ -126,6 +134,9 @@ func (d *Decoder) buildRank(r *fact.Rank, k *rank, chosen *[numFields]int) *Erro
 	r.Running = d.number(k, chosen[fieldRunning])
 	r.Waiting = d.number(k, chosen[fieldWaiting])
 	r.KVUsage = d.number(k, chosen[fieldKVUsage])
+	if swapped := d.number(k, chosen[fieldSwapped]); r.Waiting.Known {
+		r.Waiting.V += swapped.V // they wait for their memory
+	}
 	return nil
 }
 
@@ -135,16 +146,42 @@ func (d *Decoder) number(k *rank, slot int) fact.Number {
 	if slot < 0 {
 		return fact.Number{}
 	}
-	switch c := &k.cells[slot]; {
-	case c.line > 0 && math.IsNaN(c.value):
+	c, s := &k.cells[slot], &names.slots[slot]
+	switch {
+	case s.alias.kind == gauge && len(c.values) == 0:
+		return fact.Number{}
+	case s.alias.kind == gauge:
+		if v := d.folded(s.alias, s.name, c.values); !math.IsNaN(v) {
+			return fact.Known(v)
+		}
 		return fact.Number{}
 	case c.line > 0:
 		return fact.Known(c.value)
 	}
-	if names.slots[slot].alias.kind == gauge {
-		return fact.Number{}
-	}
 	return fact.Known(0)
+}
+
+// disaggregated says by what a page shows that prompts are computed on other engines than the tokens that follow, so that
+// no engine's page tells of a whole request; "" when nothing on it does. Prompt tokens that came out of the host's memory
+// or from its disks are this engine's own; before 0.31 they cannot be told from another engine's, and count as such.
+func (d *Decoder) disaggregated(transfers int) string {
+	for i := range d.ranks[:d.used] {
+		k := &d.ranks[i]
+		for _, s := range k.caches {
+			if s.n > 0 && (s.a == "p2p" || s.a == "external_unspecified") {
+				return "prompt_tokens_cached_by_source_total{source=\"" + s.a + "\"}"
+			}
+		}
+		if transfers >= 0 && k.cells[transfers].counted && k.cells[transfers].value > 0 {
+			return "nixl_xfer_time_seconds"
+		}
+		for _, s := range k.sources {
+			if s.n > 0 && s.a == "external_kv_transfer" && len(k.caches) == 0 {
+				return "prompt_tokens_by_source_total{source=\"external_kv_transfer\"}"
+			}
+		}
+	}
+	return ""
 }
 
 // http folds status codes into their groups, which is how vLLM's front ends print them already.

@@ -100,12 +100,17 @@ vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b"} 0.20
 vllm:kv_cache_usage_perc{engine="1",model_name="acme-8b"} 0.90
 `, want{dialect: "vllm-v1", running: 12, kv: []float64{0.2, 0.9}}},
 
-	// MRG-05, vllm-project/vllm#28792: one series for each API server, of which one tells the truth.
-	"of gauges that differ in pid the largest is true": {textPlain, `vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="271"} 0.0
+	// MRG-05, vllm-project/vllm#28792: one series for each API server, and nothing says which is the newest.
+	"of a share of memory that differs in pid the largest is told, and that it may be old": {textPlain, `vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="271"} 0.0
 vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="272"} 0.0
 vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="273"} 0.65
 vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="274"} 0.0
-`, want{dialect: "vllm-v1", kv: []float64{0.65}}},
+`, want{dialect: "vllm-v1", kv: []float64{0.65}, warnings: 1}},
+	"a number of sequences that differs in pid is unknown": {textPlain, `vllm:num_requests_running{engine="0",model_name="m",pid="271"} 3
+vllm:num_requests_running{engine="0",model_name="m",pid="272"} 5
+vllm:num_requests_waiting{engine="0",model_name="m",pid="271"} 2
+vllm:num_requests_waiting{engine="0",model_name="m",pid="272"} 2
+`, want{dialect: "vllm-v1", waiting: 2, warnings: 1}},
 	"a pid without a number does not hide the one that has it": {textPlain, `vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="271"} NaN
 vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="273"} 0.65
 vllm:kv_cache_usage_perc{engine="0",model_name="acme-8b",pid="274"} NaN

@@ -164,16 +164,18 @@ func (d *Decoder) announce(name []byte, f family, known bool, typ []byte) {
 	if !known {
 		return
 	}
-	d.signs.python = d.signs.python || f.python
+	d.signs.seen |= f.sign
 	if f.dating >= 0 {
-		d.signs.families = true
+		d.signs.makers[vllm] = true
 		d.dated[f.dating] = true
 	}
 	if f.slot < 0 {
 		return
 	}
 	a := names.slots[f.slot].alias
-	d.signs.families = d.signs.families || !a.bare
+	if !a.bare {
+		d.signs.makers[names.slots[f.slot].maker] = true
+	}
 	if f.bare && string(typ) == "counter" {
 		d.signs.bareCounters = true
 	}
@@ -210,13 +212,13 @@ func typeOf(k kind) string {
 
 // prefixed notes that the page has a family of an engine, needed or not.
 func (d *Decoder) prefixed(name []byte) {
-	if d.signs.families {
-		return
-	}
-	for i := range dialects {
-		for _, p := range dialects[i].prefixes {
+	for m := range prefixes {
+		if d.signs.makers[m] {
+			continue
+		}
+		for _, p := range prefixes[m] {
 			if len(name) >= len(p) && string(name[:len(p)]) == p {
-				d.signs.families = true
+				d.signs.makers[m] = true
 			}
 		}
 	}

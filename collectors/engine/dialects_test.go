@@ -9,7 +9,7 @@ import (
 // A name means one thing, and what merely looks like a needed name means nothing.
 func TestNamesAreWhole(t *testing.T) {
 	for _, name := range []string{
-		"vllm:iteration_tokens_total", "vllm:prompt_tokens", "vllm:prompt_tokens_cached_total", "vllm:prompt_tokens_by_source_total",
+		"vllm:iteration_tokens_total", "vllm:prompt_tokens", "vllm:prompt_tokens_cached_total",
 		"vllm:request_params_n_bucket", "prompt_tokens_total", "vllm:http_requests_total", "vllm:num_requests_waiting_by_reason",
 	} {
 		if r, is := names.samples[name]; is {

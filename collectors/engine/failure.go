@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,20 +27,47 @@ func publicURL(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// withheld is the text of a refusal, or a note in its place when the page repeats a secret of the target's URL just where
-// the text quotes the page. The texts of fetch quote nothing.
-func withheld(raw, text string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return text
+// withheld is the text of a refusal, or a note in its place when the page repeats a secret of the target, in its URL or
+// beside it, just where the text quotes the page. The texts of fetch quote nothing.
+func withheld(raw, text string, beside ...string) string {
+	all := beside
+	if u, err := url.Parse(raw); err == nil {
+		all = append(secrets(u), beside...)
 	}
-	for _, s := range secrets(u) {
+	for _, s := range all {
 		if len(s) >= minSecret && strings.Contains(text, s) {
-			return "the page was refused at a place that repeats a secret of the target's url, so that the details are withheld"
+			return "the page was refused at a place that repeats a secret of the target, so that the details are withheld"
 		}
 	}
 	return text
 }
+
+// repeatedBy reports whether something of a page that will be shown holds a credential. The query of a URL is not looked
+// for: it may well name the model.
+func (p *pass) repeatedBy(s *fact.EngineSample) bool {
+	texts := slices.Clone(s.Warnings)
+	for i := range s.Ranks {
+		r := &s.Ranks[i]
+		texts = append(texts, r.Name, r.Model)
+		for _, c := range r.Finished {
+			texts = append(texts, c.Reason)
+		}
+	}
+	for _, c := range s.HTTP {
+		texts = append(texts, c.Handler, c.Method)
+	}
+	for _, m := range s.Missing {
+		texts = append(texts, m.Field, m.Cost)
+	}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return slices.ContainsFunc(p.secrets, func(secret string) bool {
+			return len(secret) >= minCredential && strings.Contains(text, secret)
+		})
+	})
+}
+
+// minCredential is the shortest credential that makes a page unusable: a shorter word may be in the name of a model.
+const minCredential = 8
 
 // minSecret is the shortest text that is looked for: one or two characters stand in every message, and guard nothing.
 const minSecret = 3
@@ -70,7 +98,7 @@ func statusError(resp *http.Response) error {
 	case code == http.StatusOK:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return refuse(fact.ReasonAuth, "HTTP %d %s: the page is guarded; put the credentials into the target's url as USER:PASSWORD@ or free the path from the guard", code, text)
+		return refuse(fact.ReasonAuth, "HTTP %d %s: the page is guarded; set bearer_token_file or basic_auth under the target's access, see docs/operations.md, or free the path from the guard", code, text)
 	case code >= 300 && code < 400:
 		return refuse(fact.ReasonRedirect, "HTTP %d %s that leads nowhere: set the target's url to the page itself", code, text)
 	}
@@ -143,6 +171,9 @@ func cause(err error) string {
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "the server's certificate is not accepted: " + certificateFault(err)
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok && e.Op == "remote error" {
+		return "the server refused the TLS connection (" + e.Err.Error() + "): see cert_file if it wants a certificate"
 	}
 	return "the connection was closed without an HTTP answer, or what answers is not HTTP"
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -24,6 +23,9 @@ type FetcherConfig struct {
 	Timeout   time.Duration // of one poll: connecting, headers and the whole body; required
 	MaxBody   int64         // bytes of one page, decompressed; required
 	UserAgent string        // "" is goodput-exporter
+
+	Access Access            // of all targets that are not in Of
+	Of     map[string]Access // by target id
 }
 
 // The Accept header prefers classic text: the Python front end ignores it, the Rust one always answers OpenMetrics, and
@@ -40,9 +42,9 @@ const keepBuffer = 1 << 20
 //
 // Memory: at most twice MaxBody for each poll under way, and a few kilobytes for each target.
 type Fetcher struct {
-	cfg     FetcherConfig
-	client  *http.Client
-	buffers sync.Pool // of *[]byte
+	cfg       FetcherConfig
+	entrances map[Access]*entrance
+	buffers   sync.Pool // of *[]byte
 
 	mu       sync.Mutex
 	decoders map[string]*lockedDecoder // by target id
@@ -64,21 +66,37 @@ func New(cfg FetcherConfig) (*Fetcher, error) {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "goodput-exporter"
 	}
-	transport := &http.Transport{
-		Proxy:                  nil, // an engine is asked directly; an environment's proxy must not see its credentials
-		DialContext:            (&net.Dialer{Timeout: cfg.Timeout}).DialContext,
-		TLSHandshakeTimeout:    cfg.Timeout,
-		MaxIdleConnsPerHost:    1, // one poll at a time
-		IdleConnTimeout:        time.Minute,
-		DisableCompression:     true, // read decompresses itself, so that the limit holds for what comes out
-		MaxResponseHeaderBytes: 64 << 10,
+	f := &Fetcher{
+		cfg:       cfg,
+		entrances: map[Access]*entrance{cfg.Access: newEntrance(cfg.Access, cfg.Timeout)},
+		buffers:   sync.Pool{New: func() any { return new([]byte) }},
+		decoders:  map[string]*lockedDecoder{},
 	}
-	return &Fetcher{
-		cfg:      cfg,
-		client:   &http.Client{Transport: transport, CheckRedirect: checkRedirect},
-		buffers:  sync.Pool{New: func() any { return new([]byte) }},
-		decoders: map[string]*lockedDecoder{},
-	}, nil
+	for _, a := range cfg.Of {
+		if f.entrances[a] == nil {
+			f.entrances[a] = newEntrance(a, cfg.Timeout)
+		}
+	}
+	return f, nil
+}
+
+// entrance is where a target is reached through.
+func (f *Fetcher) entrance(id string) *entrance {
+	if a, own := f.cfg.Of[id]; own {
+		return f.entrances[a]
+	}
+	return f.entrances[f.cfg.Access]
+}
+
+// BrokenFiles lists, sorted, the files of all accesses that could not be read, or held nothing that can be used, when
+// they were last needed.
+func (f *Fetcher) BrokenFiles() []string {
+	var all []string
+	for _, e := range f.entrances {
+		all = append(all, e.brokenFiles()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Poll reads one target once. It returns within the timeout, or earlier when ctx ends, and never without an answer: a
@@ -91,17 +109,20 @@ func (f *Fetcher) Poll(ctx context.Context, target fact.Target) fact.Poll {
 	poll := fact.Poll{Target: target.ID, Sent: unix(begin)}
 	buffer := f.buffers.Get().(*[]byte)
 	p := f.begin(ctx, (*buffer)[:0])
-	contentType, err := p.fetch(ctx, target.URL)
+	contentType, err := p.fetch(ctx, target)
 	// Monotonic, so that a step of the wall clock during the poll makes no duration negative.
 	poll.Received = poll.Sent + time.Since(begin).Seconds()
 	if err == nil {
 		poll.Sample, err = f.decode(target.ID, p.body, contentType)
 	}
+	if err == nil && p.pass.repeatedBy(poll.Sample) {
+		err = refuse(fact.ReasonParse, "the page repeats a credential of the target in a label, where everybody would read it")
+	}
 	if *buffer = p.body; cap(p.body) <= keepBuffer {
 		f.buffers.Put(buffer)
 	}
 	if err != nil {
-		poll.Sample, poll.Reason, poll.Detail = nil, ReasonOf(err), publicURL(target.URL)+": "+withheld(target.URL, err.Error())
+		poll.Sample, poll.Reason, poll.Detail = nil, ReasonOf(err), publicURL(target.URL)+": "+withheld(target.URL, err.Error(), p.pass.secrets...)
 	}
 	return poll
 }
@@ -114,7 +135,11 @@ func (f *Fetcher) Forget(id string) {
 }
 
 // Close closes idle connections. Polls under way are not disturbed.
-func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
+func (f *Fetcher) Close() {
+	for _, e := range f.entrances {
+		e.close()
+	}
+}
 
 func (f *Fetcher) decode(id string, body []byte, contentType string) (*fact.EngineSample, error) {
 	f.mu.Lock()
@@ -135,10 +160,11 @@ type attempt struct {
 	limit     time.Duration // what is left of the deadline at the start
 	connected atomic.Bool
 	body      []byte
+	pass      *pass
 }
 
 func (f *Fetcher) begin(ctx context.Context, buffer []byte) *attempt {
-	a := &attempt{Fetcher: f, limit: f.cfg.Timeout, body: buffer}
+	a := &attempt{Fetcher: f, limit: f.cfg.Timeout, body: buffer, pass: &pass{}}
 	if deadline, ok := ctx.Deadline(); ok {
 		a.limit = min(a.limit, time.Until(deadline).Round(time.Millisecond))
 	}
@@ -147,11 +173,15 @@ func (f *Fetcher) begin(ctx context.Context, buffer []byte) *attempt {
 
 // fetch reads a page into a.body. Every error is an *Error whose text holds nothing that the target's URL keeps secret
 // and nothing that the server sent, since a server can echo a credential.
-func (a *attempt) fetch(ctx context.Context, rawURL string) (contentType string, _ error) {
-	u, err := url.Parse(rawURL)
+func (a *attempt) fetch(ctx context.Context, target fact.Target) (contentType string, _ error) {
+	u, err := url.Parse(target.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		// The parser's message repeats the URL, so it is not used.
 		return "", refuse(fact.ReasonConnect, "the target's url is not http://HOST[:PORT]/PATH or https://...")
+	}
+	if a.pass, err = a.entrance(target.ID).open(); err != nil {
+		a.pass = &pass{}
+		return "", err
 	}
 	user := u.User
 	u.User = nil
@@ -160,14 +190,18 @@ func (a *attempt) fetch(ctx context.Context, rawURL string) (contentType string,
 	if err != nil {
 		return "", refuse(fact.ReasonConnect, "the target's url cannot be requested")
 	}
-	if user != nil {
+	switch {
+	case user != nil: // stands nearer to the target than what holds for all
 		password, _ := user.Password()
 		req.SetBasicAuth(user.Username(), password)
+		a.pass.secrets = append(a.pass.secrets, password)
+	case a.pass.authorization != "":
+		req.Header.Set("Authorization", a.pass.authorization)
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("Accept-Encoding", "gzip")
 	req.Header.Set("User-Agent", a.cfg.UserAgent)
-	resp, err := a.client.Do(req)
+	resp, err := a.pass.client.Do(req)
 	if err != nil {
 		return "", a.requestFailed(err)
 	}

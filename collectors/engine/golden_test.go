@@ -96,13 +96,22 @@ func sample(t testing.TB, name string) (body []byte, contentType string) {
 	return body, "text/plain; version=1.0.0; charset=utf-8"
 }
 
-var samplesRead = []string{
-	"vllm-0.32-live", "vllm-0.32-dp2-live", "vllm-0.32-rust-live",
-	"vllm-newest", "vllm-newest-dp2-multiproc", "vllm-rust-openmetrics", "vllm-v1-0.11",
+// samplesRead are the names of all samples, sorted.
+func samplesRead(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../testdata/samples/*.prom")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples found (%v)", err)
+	}
+	var found []string
+	for _, f := range files {
+		found = append(found, strings.TrimSuffix(filepath.Base(f), ".prom"))
+	}
+	return found
 }
 
 func TestGoldenSamples(t *testing.T) {
-	for _, name := range samplesRead {
+	for _, name := range samplesRead(t) {
 		t.Run(name, func(t *testing.T) {
 			body, contentType := sample(t, name)
 			golden.Compare(t, "testdata/sample-"+name+".json", render(t, decoded(t, body, contentType)))
@@ -152,6 +161,7 @@ func render(t *testing.T, s *fact.EngineSample) []byte {
 	line("", "version", compact(s.Version))
 	line("", "traits", compact(s.Traits))
 	line("", "process_start", compact(s.ProcessStart))
+	line("", "disaggregated", compact(s.Disaggregated))
 	line("", "http", compact(s.HTTP))
 	line("", "http_known", compact(s.HTTPKnown))
 	line("", "admission", compact(optional(s.Admission)))
@@ -167,6 +177,7 @@ func render(t *testing.T, s *fact.EngineSample) []byte {
 		fmt.Fprintf(&b, "\n{%q:%s", "name", compact(r.Name))
 		line(" ", "model", compact(r.Model))
 		line(" ", "created", compact(r.Created))
+		line(" ", "sleep", compact(r.Sleep))
 		line(" ", "finished", compact(r.Finished))
 		line(" ", "requests", compact(optional(r.Requests)))
 		line(" ", "tokens", compact([]any{optional(r.PromptTokens), optional(r.OutputTokens)}))

@@ -1,7 +1,5 @@
 package engine
 
-import "slices"
-
 // rankLabel tells the ranks of one engine apart.
 const rankLabel = "engine"
 
@@ -17,6 +15,13 @@ const (
 	labelHandler
 	labelMethod
 	labelStatus
+	labelSource
+	labelSleep
+	labelReplica
+	labelShard
+	labelTensor
+	labelPipeline
+	labelPriority
 	numLabels
 	labelOther labelID = -1
 )
@@ -40,6 +45,20 @@ func labelOf(name []byte) labelID {
 		return labelMethod
 	case "status":
 		return labelStatus
+	case "source":
+		return labelSource
+	case "sleep_state":
+		return labelSleep
+	case "ReplicaId": // of Ray, whose agent shows all replicas of a node on one page
+		return labelReplica
+	case "dp_rank": // of SGLang's schedulers; its front end counts for all of them
+		return labelShard
+	case "tp_rank":
+		return labelTensor
+	case "pp_rank":
+		return labelPipeline
+	case "priority":
+		return labelPriority
 	}
 	return labelOther
 }
@@ -54,18 +73,20 @@ const (
 	partSum
 	partCount
 	partCreated
-	partPython // a sign of the Python front end
+	partSign // a name that is not read and tells who wrote the page
 )
 
 // ref is what a sample name means.
 type ref struct {
 	part part
 	slot int // index into slots
+	sign sign
 }
 
 // slot is one spelling of one field: the place where its numbers are gathered.
 type slot struct {
 	alias    *alias
+	maker    maker
 	spelling spelling
 	name     string // of the family as a classic page has it, with its first prefix, for messages
 }
@@ -75,7 +96,7 @@ type family struct {
 	slot   int  // index into slots, -1 for none
 	dating int  // index into the dating table, -1 for none
 	bare   bool // a counter's name without _total
-	python bool
+	sign   sign
 }
 
 // index finds the meaning of a whole name; names are never matched by prefix, since vllm:iteration_tokens_total is a
@@ -91,70 +112,71 @@ type index struct {
 var names = newIndex()
 
 func newIndex() *index {
-	x := &index{samples: map[string]ref{}, families: map[string]family{}}
-	prefixes := knownPrefixes()
+	x := &index{samples: map[string]ref{}, families: map[string]family{}, byAlias: make([][]int, len(aliases))}
 	for i := range aliases {
-		a := &aliases[i]
-		spelled := prefixes
-		if a.bare {
-			spelled = []string{""}
-		}
-		var slots []int
-		for _, s := range a.names {
-			slots = append(slots, len(x.slots))
-			name := spelled[0] + s.name
-			if a.kind == counter {
-				name += "_total"
-			}
-			x.slots = append(x.slots, slot{a, s, name})
-			for _, prefix := range spelled {
-				x.add(a.kind, prefix+s.name, len(x.slots)-1)
-			}
-		}
-		x.byAlias = append(x.byAlias, slots)
+		x.spell(i, vllm, aliases[i].names)
+		x.spell(i, sglang, aliases[i].sglang)
 	}
 	for i, s := range dating {
-		for _, prefix := range prefixes {
+		for _, prefix := range prefixes[vllm] {
 			for _, suffix := range []string{"", "_total"} {
 				x.families[prefix+s.name+suffix] = family{slot: -1, dating: i}
 			}
 		}
 	}
-	for _, name := range pythonSigns {
-		x.families[name] = family{slot: -1, dating: -1, python: true}
-		x.samples[name] = ref{part: partPython, slot: -1}
+	for _, s := range signatures {
+		spelled := prefixes[vllm]
+		if s.bare {
+			spelled = []string{""}
+		}
+		for _, prefix := range spelled {
+			for _, suffix := range []string{"", "_total"} {
+				x.families[prefix+s.name+suffix] = family{slot: -1, dating: -1, sign: s.sign}
+			}
+			for _, suffix := range []string{"", "_total", "_count"} {
+				x.samples[prefix+s.name+suffix] = ref{part: partSign, slot: -1, sign: s.sign}
+			}
+		}
 	}
 	return x
+}
+
+// spell enters one maker's spellings of a row of aliases.
+func (x *index) spell(row int, m maker, names []spelling) {
+	a := &aliases[row]
+	spelled := prefixes[m]
+	if a.bare {
+		spelled = []string{""}
+	}
+	for _, s := range names {
+		name := spelled[0] + s.name
+		if a.kind == counter {
+			name += "_total"
+		}
+		x.byAlias[row] = append(x.byAlias[row], len(x.slots))
+		x.slots = append(x.slots, slot{a, m, s, name})
+		for _, prefix := range spelled {
+			x.add(a.kind, prefix+s.name, len(x.slots)-1)
+		}
+	}
 }
 
 // add enters the names that a family of a kind has on its TYPE line and on its samples.
 func (x *index) add(k kind, name string, slot int) {
 	x.families[name] = family{slot: slot, dating: -1, bare: k == counter}
-	x.samples[name+"_created"] = ref{partCreated, slot}
+	of := func(p part) ref { return ref{part: p, slot: slot} }
+	x.samples[name+"_created"] = of(partCreated)
 	switch k {
 	case histogram:
-		x.samples[name+"_bucket"] = ref{partBucket, slot}
-		x.samples[name+"_sum"] = ref{partSum, slot}
-		x.samples[name+"_count"] = ref{partCount, slot}
+		x.samples[name+"_bucket"] = of(partBucket)
+		x.samples[name+"_sum"] = of(partSum)
+		x.samples[name+"_count"] = of(partCount)
 	case observations:
-		x.samples[name+"_count"] = ref{partValue, slot}
+		x.samples[name+"_count"] = of(partValue)
 	case counter:
 		x.families[name+"_total"] = family{slot: slot, dating: -1}
-		x.samples[name+"_total"] = ref{partValue, slot}
+		x.samples[name+"_total"] = of(partValue)
 	case gauge:
-		x.samples[name] = ref{partValue, slot}
+		x.samples[name] = of(partValue)
 	}
-}
-
-// knownPrefixes are those of all dialects, each once.
-func knownPrefixes() []string {
-	var prefixes []string
-	for _, d := range dialects {
-		for _, p := range d.prefixes {
-			if !slices.Contains(prefixes, p) {
-				prefixes = append(prefixes, p)
-			}
-		}
-	}
-	return prefixes
 }

@@ -9,9 +9,10 @@ type labels [numLabels][]byte
 type warning int
 
 const (
-	warnRepeated warning = iota // HELP or TYPE twice
-	warnType                    // a type that is unknown or not the expected one
-	warnGauge                   // a gauge without a usable value
+	warnRepeated  warning = iota // HELP or TYPE twice
+	warnType                     // a type that is unknown or not the expected one
+	warnGauge                    // a gauge without a usable value
+	warnProcesses                // a gauge of which several processes say different things
 	numWarnings
 )
 
@@ -58,7 +59,10 @@ type rank struct {
 	cells    []cell // by slot
 	finished []row
 	created  float64
-	ofTTFT   bool // created is that of the preferred family
+	ofTTFT   bool  // created is that of the preferred family
+	sources  []row // prompt tokens by where they came from
+	caches   []row // cached prompt tokens by where they came from
+	sleep    string
 }
 
 // cell gathers one field of one rank under one spelling.
@@ -69,8 +73,14 @@ type cell struct {
 	sum     float64
 	count   float64
 	has     parts
-	noPID   bool     // a sample without pid label was seen; a count has no other
-	pids    []string // the pids that were seen
+	counted bool     // a count was seen; there is no second one
+	values  []member // of a gauge
+}
+
+// member is one series of a gauge: of one process, or of one scheduler of several.
+type member struct {
+	pid, shard, part string
+	value            float64 // NaN: unknown
 }
 
 type parts uint8
@@ -114,8 +124,12 @@ func (d *Decoder) forgetPage() {
 
 func (p *page) warn(kind warning, format string, args ...any) {
 	w := &p.warnings[kind]
-	if w.n++; w.n == 1 {
-		w.first = fmt.Sprintf("line %d: ", p.line) + fmt.Sprintf(format, args...)
+	if w.n++; w.n > 1 {
+		return
+	}
+	w.first = fmt.Sprintf(format, args...)
+	if p.line > 0 { // 0: of the page as a whole
+		w.first = fmt.Sprintf("line %d: ", p.line) + w.first
 	}
 }
 

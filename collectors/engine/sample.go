@@ -37,7 +37,7 @@ func (d *Decoder) sample(c cursor) *Error {
 	r := d.meaning(name)
 	d.labels = labels{}
 	if c.take('{') {
-		if r.part == partNone || r.part == partPython {
+		if r.part == partNone || r.part == partSign {
 			_, err = c.skipLabels()
 		} else if refused := d.readLabels(&c, quoted); refused != nil {
 			return refused.on(d.line, seriesText(whole))
@@ -68,10 +68,11 @@ func (d *Decoder) meaning(name []byte) ref {
 	d.lastName, d.lastRef = name, r
 	if r.part == partNone {
 		d.prefixed(name)
-	} else if r.part == partPython {
-		d.signs.python = true
+	} else if r.part == partSign {
+		d.signs.seen |= r.sign
+		d.prefixed(name)
 	} else if !names.slots[r.slot].alias.bare {
-		d.signs.families = true
+		d.signs.makers[names.slots[r.slot].maker] = true
 	}
 	return r
 }

@@ -27,11 +27,13 @@ func TestTheAliasTableIsWhole(t *testing.T) {
 		if f := fact.Family(a.field); f < fact.NumFamilies && a.what != f.String() {
 			t.Errorf("row %q is called %s elsewhere", a.what, f)
 		}
-		for _, s := range a.names {
-			if s.source == "" || spelled[s.name] || strings.HasSuffix(s.name, "_total") {
-				t.Errorf("%s: twice, without a source, or with its suffix", s.name)
+		for m, names := range map[string][]spelling{"": a.names, "sglang:": a.sglang} {
+			for _, s := range names {
+				if s.source == "" || spelled[m+s.name] || strings.HasSuffix(s.name, "_total") {
+					t.Errorf("%s: twice, without a source, or with its suffix", s.name)
+				}
+				spelled[m+s.name] = true
 			}
-			spelled[s.name] = true
 		}
 	}
 	if len(fields) != int(numFields) {

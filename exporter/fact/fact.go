@@ -76,6 +76,8 @@ type Rank struct {
 	Preemptions                Number // events since start
 	Running, Waiting           Number // sequences, now; lag by up to one engine step
 	KVUsage                    Number // share of KV blocks in use, 0 to 1
+
+	Sleep string // the sleep state of a scheduler that was put to sleep; "" when it is awake or does not say
 }
 
 // FinishedWith is the count of one reason, 0 when the page does not list it.
@@ -111,6 +113,15 @@ type Traits struct {
 	// HTTPAtStart: http_requests_total moves when the response starts (Rust front end), so it counts arrivals.
 	// Otherwise it moves when the response has ended and counts departures.
 	HTTPAtStart bool
+	// NoFrontEnd: the page may lack the front end's counters for good (V0, simulators, Ray, other engines), so there is
+	// no use in waiting for them. Otherwise they come with the first request.
+	NoFrontEnd bool
+	// RequestHistograms: the finish-time histograms but OutputTokens count requests; the reasons and OutputTokens count
+	// sequences (V0). They are the same numbers as long as each request asks for one sequence.
+	RequestHistograms bool
+	// Unjudged says why no objective can be judged on such pages; "" when objectives can. The families of finished
+	// sequences then need not agree on how many there are.
+	Unjudged string
 }
 
 // Missing is a field that the page lacks, and what cannot be answered without it.
@@ -128,8 +139,11 @@ type EngineSample struct {
 	ProcessStart float64 // start time of the API server process; 0 unknown
 	Ranks        []Rank  // sorted by model, then rank name
 	HTTP         []HTTPCount
-	HTTPKnown    bool   // the page has the http_requests_total family
-	Admission    Number // requests refused by the admission limit since start, over all its reasons
+	HTTPKnown    bool // the page has the http_requests_total family
+	// Disaggregated is what on the page shows that prompts are computed on other engines than the tokens that follow; ""
+	// when nothing does.
+	Disaggregated string
+	Admission     Number // requests refused by the admission limit since start, over all its reasons
 
 	Missing  []Missing
 	Warnings []string // what the page did wrong and the reader forgave, each kind once
