@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
 	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/edges"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
@@ -43,7 +43,7 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 	if err != nil {
 		return err
 	}
-	verdict := lintPages(buffered, cfg.Objectives(), pages)
+	verdict := lintPages(buffered, cfg, pages)
 	return errors.Join(verdict, buffered.Flush())
 }
 
@@ -173,11 +173,11 @@ func recordedPages(ctx context.Context, path string, notes io.Writer) ([]checked
 }
 
 // lintPages prints what each page can answer and returns what it cannot as an error.
-func lintPages(out io.Writer, objectives []slo.Objective, pages []checkedPage) error {
+func lintPages(out io.Writer, cfg *config.Config, pages []checkedPage) error {
 	var refused []string
 	covered := 0
 	for _, p := range pages {
-		c, r := lintPage(out, objectives, p)
+		c, r := lintPage(out, cfg, p)
 		covered += c
 		refused = append(refused, r...)
 	}
@@ -194,28 +194,29 @@ func lintPages(out io.Writer, objectives []slo.Objective, pages []checkedPage) e
 }
 
 // lintPage prints what one page can answer, and returns how many objectives cover it and which of them it cannot.
-func lintPage(out io.Writer, objectives []slo.Objective, p checkedPage) (covered int, refused []string) {
+func lintPage(out io.Writer, cfg *config.Config, p checkedPage) (covered int, refused []string) {
 	fmt.Fprintf(out, "page %s: dialect %s, vLLM %s, %s\n", p.name, p.sample.Dialect, p.sample.Version,
 		count(len(p.sample.Ranks), "rank")+" of "+strings.Join(models(p.sample), ", "))
-	var clauses []slo.Refusal
-	for _, o := range objectives {
+	var covering []slo.Objective
+	curable := false // by other edges
+	for _, o := range cfg.Objectives() {
 		models, says := coverage(o, p)
 		fmt.Fprintf(out, "\nobjective %s: %s\n", o.Name, says)
 		if len(models) == 0 {
 			continue
 		}
-		covered++
+		covering = append(covering, o)
 		if found := lintClauses(out, o, p, models); len(found) > 0 {
 			refused = append(refused, o.Name+" by "+p.name)
-			clauses = append(clauses, found...)
+			curable = curable || slices.ContainsFunc(found, func(r slo.Refusal) bool { return !r.Missing })
 		}
 	}
-	if flag := edgesFlag(p.sample, clauses); flag != "" {
-		fmt.Fprintf(out, "\nvLLM 0.31 and later has an edge at each threshold when it is started with\n  %s\n", flag)
+	if curable {
+		printRemedy(out, p, covering, cfg.Grids())
 	}
 	printCosts(out, p.sample)
 	fmt.Fprintln(out)
-	return covered, refused
+	return len(covering), refused
 }
 
 // models are the names on a page, each once, in its order.
@@ -309,42 +310,33 @@ func absence(r slo.Refusal, s *fact.EngineSample) string {
 	return says
 }
 
-// edgesOption is the name under which vLLM's --custom-histogram-buckets takes the edges of a family (seen on 0.32.0):
-// all latencies of a whole request or a stage share one list.
-func edgesOption(f fact.Family) string {
-	switch f {
-	case fact.TTFT:
-		return "time_to_first_token"
-	case fact.TPOT:
-		return "inter_token_latency"
+// printRemedy says what would make the objectives that cover a page answerable. It is what engine-flags prints for them,
+// but for the engine's own edges, which are on the page.
+func printRemedy(out io.Writer, p checkedPage, covering []slo.Objective, grids [fact.NumFamilies][]float64) {
+	oldest, newest := versionRange(p.sample.Version)
+	var own [fact.NumFamilies][]float64
+	for f, h := range p.sample.Ranks[0].Histograms {
+		own[f] = h.Edges
 	}
-	return "request_latency"
+	if vllm := strings.HasPrefix(p.sample.Dialect, "vllm-"); vllm && (newest == "" || edges.Older(edges.Since, newest)) {
+		r := remedyOf(edges.Since, covering, grids, own)
+		fmt.Fprintf(out, "\nvLLM %s and later has an edge at each threshold when it is started with\n  %s\n", edges.Since, edges.Flag(r.lists))
+	}
+	if !edges.Older(oldest, edges.Since) {
+		return
+	}
+	if r := remedyOf(oldest, covering, grids, own); len(r.instead) > 0 {
+		fmt.Fprintf(out, "\nwith the edges as they are (vLLM before %s has no others)\n", edges.Since)
+		for _, line := range r.instead {
+			fmt.Fprintf(out, "  %s\n", line)
+		}
+	}
 }
 
-// edgesFlag is the engine option that makes an edge of each refused threshold and keeps the edges that are there, so
-// that other objectives stay answerable; "" when no edge would help.
-func edgesFlag(s *fact.EngineSample, refused []slo.Refusal) string {
-	edges := map[string][]float64{}
-	for _, r := range refused {
-		if r.Missing {
-			continue
-		}
-		option := edgesOption(r.Clause.Metric)
-		edges[option] = append(edges[option], r.Clause.Threshold)
-		for i := range s.Ranks {
-			edges[option] = append(edges[option], s.Ranks[i].Histograms[r.Clause.Metric].Edges...)
-		}
-	}
-	if len(edges) == 0 {
-		return ""
-	}
-	for option, all := range edges {
-		slices.Sort(all)
-		edges[option] = slices.Compact(all)
-	}
-	// A map of finite numbers always marshals, with sorted keys; no quote can be in it.
-	value, _ := json.Marshal(edges)
-	return "--custom-histogram-buckets '" + string(value) + "'"
+// versionRange reads a range such as ">=0.11.1,<0.15"; newest is "" where it is open.
+func versionRange(s string) (oldest, newest string) {
+	oldest, newest, _ = strings.Cut(s, ",")
+	return strings.TrimPrefix(oldest, ">="), strings.TrimPrefix(newest, "<")
 }
 
 // printCosts lists what the page lacks and what that costs, and what was forgiven.

@@ -55,6 +55,7 @@ func TestCheckSaysWhatAnEngineCanAnswer(t *testing.T) {
 		"chat-v0":         {"chat", samples + "vllm-v0-0.6.6.prom", true},
 		"all-0.32":        {"goodput", samples + "vllm-0.32-live.prom", true},
 		"all-buckets":     {"goodput", recordings + "vllm-0.32-buckets/recording.jsonl.gz", true},
+		"fine-0.11":       {"fine", samples + "vllm-v1-0.11.prom", true},
 		"fine-buckets":    {"fine", recordings + "vllm-0.32-buckets/recording.jsonl.gz", false},
 		"simulator":       {"chat", samples + "llm-d-inference-sim.prom", true},
 		"only-failures":   {"chat", "testdata/check/only-failures.jsonl", true},

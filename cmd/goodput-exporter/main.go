@@ -76,6 +76,14 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	demo.Flag("write-recording", "Write the simulated hours to this file, for replay, and end.").StringVar(&played.Recording)
 	demo.Flag("write-truth", "Beside --write-recording: write what became of every request to this file, one JSON object a line.").StringVar(&played.Truth)
 
+	flags := app.Command("engine-flags", "Print the vLLM options with which a configuration's objectives can be answered.")
+	flagged := engineFlagsOptions{}
+	flags.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&flagged.ConfigFile)
+	flags.Flag("vllm-version", "Version of vLLM that is going to be started.").Default("0.32").StringVar(&flagged.Version)
+	flags.Flag("engine", "Id of one engine; all of engines.targets by default.").StringVar(&flagged.Engine)
+	flags.Flag("model", "Name of the model as the engine serves it; without it every slos[].match.model is taken to fit.").StringVar(&flagged.Model)
+	flags.Flag("format", "shell: to be pasted. json: arguments and environment one by one.").Default("shell").EnumVar(&flagged.Format, "shell", "json")
+
 	generate := app.Command("generate", "Write what is generated from the code.")
 	docs := generate.Command("docs", "Write metrics.md and config.md.")
 	docsDir := docs.Flag("dir", "Directory to write to.").Default("docs").String()
@@ -100,6 +108,8 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 		err = runCheck(ctx, *checkConfig, *checkSource, out, notes)
 	case replay.FullCommand():
 		err = runReplay(ctx, replayed, out)
+	case flags.FullCommand():
+		err = runEngineFlags(flagged, out)
 	case demo.FullCommand():
 		if logging.Level.String() == "info" {
 			// What the demo prints is enough; warnings tell its story.
