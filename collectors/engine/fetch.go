@@ -179,7 +179,7 @@ func (a *attempt) fetch(ctx context.Context, target fact.Target) (contentType st
 		// The parser's message repeats the URL, so it is not used.
 		return "", refuse(fact.ReasonConnect, "the target's url is not http://HOST[:PORT]/PATH or https://...")
 	}
-	if a.pass, err = a.entrance(target.ID).open(); err != nil {
+	if a.pass, err = a.entrance(target.ID).open(u.User != nil); err != nil {
 		a.pass = &pass{}
 		return "", err
 	}

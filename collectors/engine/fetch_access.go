@@ -67,11 +67,14 @@ type pass struct {
 // open reads the files again, so that a rotated secret holds from the next poll on, and returns what they hold. A file
 // that is gone or of no use for the moment, as in the middle of a rotation, counts as what it was before. Files are read
 // for each poll: that takes microseconds, and no event can be missed.
-func (e *entrance) open() (*pass, error) {
+//
+// A target whose URL has a user does not need the credentials of all.
+func (e *entrance) open(hasUser bool) (*pass, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := &pass{}
 	switch {
+	case hasUser:
 	case e.BearerTokenFile != "":
 		token, err := e.secret(e.BearerTokenFile, "bearer_token_file")
 		if err != nil {
