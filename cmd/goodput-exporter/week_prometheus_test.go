@@ -37,9 +37,13 @@ func prometheusTools(t *testing.T) realPrometheus {
 	return realPrometheus{server, tool}
 }
 
-func (p realPrometheus) promtool(t *testing.T, args ...string) {
+// promtool runs in a directory: where in its interval a group is evaluated depends on its name and on its file's path, so a
+// path that is the same every time gives the same times every time.
+func (p realPrometheus) promtool(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), p.tool, args...).CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(t.Context(), p.tool, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("promtool %q: %v\n%s", args, err, out)
 	}
 }
@@ -93,10 +97,10 @@ const evalStep = 30
 // real Prometheus for every alert's expression at every evaluation.
 func (p realPrometheus) evaluate(t *testing.T, groups alerts.Groups, page, data string, length float64) []firing {
 	t.Helper()
-	p.promtool(t, "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=200h", page, data)
+	p.promtool(t, "", "tsdb", "create-blocks-from", "openmetrics", "--quiet", "--max-block-duration=200h", page, data)
 	for i, level := range levels(groups) {
-		rules := filepath.Join(t.TempDir(), fmt.Sprintf("level-%d.yml", i))
-		file, err := os.Create(rules)
+		dir, rules := t.TempDir(), fmt.Sprintf("level-%d.yml", i)
+		file, err := os.Create(filepath.Join(dir, rules))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +108,7 @@ func (p realPrometheus) evaluate(t *testing.T, groups alerts.Groups, page, data 
 			t.Fatal(err)
 		}
 		base, stop := p.start(t, data)
-		p.promtool(t, "tsdb", "create-blocks-from", "rules", "--quiet", "--url="+base, fmt.Sprintf("--start=%d", weekStart),
+		p.promtool(t, dir, "tsdb", "create-blocks-from", "rules", "--quiet", "--url="+base, fmt.Sprintf("--start=%d", weekStart),
 			fmt.Sprintf("--end=%d", int(weekStart+length)), "--output-dir="+data, rules)
 		stop()
 	}
