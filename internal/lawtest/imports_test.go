@@ -59,6 +59,9 @@ var allowed = map[string]row{
 	"internal/golden":  {},
 	"internal/lawtest": {},
 	"test/boards":      {},
+	"test/live":        {ours: []string{"test/live/load", "test/live/otlp"}},
+	"test/live/load":   {},
+	"test/live/otlp":   {},
 	"test/simfit":      {ours: []string{"exporter/sim"}},
 }
 

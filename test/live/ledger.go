@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/goodput-exporter/goodput-exporter/test/live/load"
+)
+
+// entry is one line of the ledger: what is published, and between what the clients' account lies.
+type entry struct {
+	name         string
+	published    float64
+	known        bool
+	client       int // all requests of this kind that the client saw
+	lower, upper int // of them, those that any page of the engine could show
+}
+
+func (e entry) holds() bool {
+	return e.known && float64(e.lower) <= e.published && e.published <= float64(e.upper)
+}
+
+// account is the clients' ledger by outcome, each between two ends.
+type account map[string]*[3]int // all, lower, upper
+
+func (a account) add(name string, certain bool) {
+	if a[name] == nil {
+		a[name] = &[3]int{}
+	}
+	if a[name][2]++; certain {
+		a[name][1]++
+	}
+}
+
+// near is how far from a page an end or a start has to lie so that it is certain which side of the page it is on: the
+// client sees both a little later or earlier than the engine, and counters lag by a step.
+const near = 0.15
+
+// names of the ledger's lines.
+const (
+	arrived   = "arrived"
+	finished  = "finished"
+	cancelled = "cancelled"
+	client4xx = "rejected: client error"
+	admission = "rejected: admission"
+	failed    = "failed"
+	lost      = "lost"
+)
+
+// ledgerOf accounts for the requests as far as the pages could show them. What an engine did between its last page and
+// its death is on no page: what was in flight on that page is lost for the exporter, whatever became of it.
+func ledgerOf(t *truth, p *published) account {
+	a := account{}
+	for i := range t.requests {
+		r := &t.requests[i]
+		if r.Outcome == load.Unreached {
+			continue
+		}
+		name := outcome(r)
+		for _, n := range []string{arrived, name} {
+			a.add(n, false)
+			a[n][2]--
+			a[n][0]++
+		}
+		l, died := lastPage(t, p, r)
+		switch {
+		case !died || r.End < l.Sent-near: // all of it before the last page
+			a.add(arrived, true)
+			a.add(name, r.Status != 0 || r.FirstToken() || r.Outcome != load.Cancelled)
+		case r.Start > l.Received+near: // all of it after
+		case r.Start < l.Sent-near && r.End > l.Received+near:
+			a.add(arrived, true)
+			a.add(lost, true)
+		default:
+			a.add(arrived, false)
+			a.add(name, false)
+			a.add(lost, false)
+		}
+	}
+	return a
+}
+
+// lastPage is the last page of the process that a request went to; false if that process was not killed.
+func lastPage(t *truth, p *published, r *load.Seen) (poll, bool) {
+	for _, l := range t.lives {
+		if l.killed > 0 && r.Start < l.killed && r.Start >= l.started {
+			return p.lastBefore(l.killed)
+		}
+	}
+	return poll{}, false
+}
+
+func outcome(r *load.Seen) string {
+	switch r.Outcome {
+	case load.Finished:
+		return finished
+	case load.Cancelled:
+		return cancelled
+	case load.Refused:
+		if r.Inside || r.Status == 503 {
+			return admission
+		}
+		return client4xx
+	}
+	return failed
+}
+
+// compareLedger puts the published counters beside the account.
+func compareLedger(samples map[string]float64, a account) []entry {
+	lines := []struct {
+		name, series string
+		pairs        []string
+	}{
+		{arrived, "goodput_requests_arrived_total", nil},
+		{finished, "goodput_requests_finished_total", nil},
+		{cancelled, "goodput_requests_cancelled_total", nil},
+		{client4xx, "goodput_requests_rejected_total", []string{`by="client_error"`}},
+		{admission, "goodput_requests_rejected_total", []string{`by="admission"`}},
+		{failed, "goodput_requests_failed_total", nil},
+		{lost, "goodput_requests_lost_total", nil},
+		{"unexplained", "goodput_requests_unexplained_total", nil},
+	}
+	var out []entry
+	for _, l := range lines {
+		e := entry{name: l.name}
+		e.published, e.known = sum(samples, l.series, l.pairs...)
+		if c := a[l.name]; c != nil {
+			e.client, e.lower, e.upper = c[0], c[1], c[2]
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (e entry) String() string {
+	return fmt.Sprintf("%s: %v published, the client's account says %d to %d", e.name, e.published, e.lower, e.upper)
+}
