@@ -37,7 +37,7 @@ func presence() *statetimeline.PanelBuilder {
 		query{pick(catalog.EngineProgressing, ofEngine), "{{engine}} progressing"},
 		query{pick(catalog.EnginePhaseInfo, ofEngine), "{{engine}} {{phase}}"})
 	p.OverrideByRegexp("/ (down|stalled)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "red"}))})
-	p.OverrideByRegexp("/ (unseen|warming_up)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "orange"}))})
+	p.OverrideByRegexp("/ (unseen|warming_up|asleep)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "orange"}))})
 	return p
 }
 
