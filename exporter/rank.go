@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -26,8 +27,9 @@ func histogramNames(f fact.Family) (ceil, floor string, exported bool) {
 
 // collectRank sends what one scheduler says.
 func collectRank(p *page, e *fold.Engine, r *fold.Rank) {
+	since := cmp.Or(r.Since, e.Since)
 	for _, c := range finishReasons(r.Sequences) {
-		p.counter(catalog.SequencesFinished, float64(c.Count), e.Since, r.ID, c.Name, r.Model)
+		p.counter(catalog.SequencesFinished, float64(c.Count), since, r.ID, c.Name, r.Model)
 	}
 	for _, row := range []struct {
 		name, kind string
@@ -39,19 +41,19 @@ func collectRank(p *page, e *fold.Engine, r *fold.Rank) {
 		{catalog.FinishedTokens, "output", r.DoneOutput},
 	} {
 		if row.n.Known {
-			p.counter(row.name, row.n.V, e.Since, r.ID, row.kind, r.Model)
+			p.counter(row.name, row.n.V, since, r.ID, row.kind, r.Model)
 		}
 	}
 	if r.Preemptions.Known {
-		p.counter(catalog.EnginePreemptions, r.Preemptions.V, e.Since, r.ID, r.Model)
+		p.counter(catalog.EnginePreemptions, r.Preemptions.V, since, r.ID, r.Model)
 	}
 	for f, h := range r.Histograms {
 		ceil, floor, exported := histogramNames(fact.Family(f))
 		if h == nil || !exported {
 			continue
 		}
-		p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, e.Since, r.ID, r.Model)
-		p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, e.Since, r.ID, r.Model)
+		p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, since, r.ID, r.Model)
+		p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, since, r.ID, r.Model)
 	}
 	for _, c := range r.Coverage {
 		p.gauge(catalog.WindowCoverage, c.Ratio, r.ID, span(seconds(c.Window)), r.Model)

@@ -114,7 +114,7 @@ func LabelMeanings() []LabelMeaning {
 		{LabelKind, "`prompt` or `output`"},
 		{LabelMetric, "the latency or length meant: `ttft`, `tpot`, `e2e`, `queue`, `prefill`, `decode`, `inference`, `token_gap`, and for layouts `prompt_tokens` and `output_tokens`. `token_gap` observes gaps between tokens, all others sequences: never put the two on one axis"},
 		{LabelModel, "served model name as on the engine's page; left out on series of a whole endpoint while its page names none or several"},
-		{LabelPhase, "`unseen`, `warming_up`, `judging`, `down` or `stalled`"},
+		{LabelPhase, "`unseen`, `warming_up`, `judging`, `asleep`, `down` or `stalled`"},
 		{LabelQ, "the quantile, 0 to 1"},
 		{LabelReason, "one of a closed set of reasons, or a short fixed text; never text from a request"},
 		{LabelSLO, "name of the objective in the configuration"},

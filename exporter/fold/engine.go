@@ -40,7 +40,9 @@ type engine struct {
 	window     window
 	ledger     ledger
 	objectives []*objective
-	ranks      []*rank
+	ranks      []*rank // of the last page
+	known      []*rank // all that were seen
+	many       bool    // several ranks were seen, on one page or in turn
 	committed  bool
 	past       remembered
 	fallbacks  map[string]uint64
@@ -243,7 +245,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 	}
 	e.moved = now.sent
 	e.dead, e.tornSince, e.fellRun, e.refusedAt = false, 0, 0, 0
-	e.ranks = s.newRanks(e, now.sample)
+	e.ranks = s.newRanks(e, now.sample, from)
 	e.ledger.newProcess(now.sample)
 	e.window = window{start: from}
 	e.past.from = 0

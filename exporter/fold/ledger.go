@@ -110,10 +110,13 @@ func lacks(s *fact.EngineSample, finished int64) string {
 		}
 	}
 	if !s.HTTPKnown && finished > 0 {
-		return "the page has no http_requests_total: arrivals and cancellations are unknown"
+		return noResponses
 	}
 	return ""
 }
+
+// noResponses is what is lacking without the front end's counter.
+const noResponses = "the page has no http_requests_total: arrivals and cancellations are unknown"
 
 // startAt takes a page as the zero point.
 func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
@@ -189,10 +192,12 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 	short, tokens := int64(0), true
 	for i := range now.Ranks {
 		r := &now.Ranks[i]
-		short = max(short, int64(disagree(r)))
+		if now.Traits.Unjudged == "" {
+			short = max(short, int64(disagree(r, now.Traits)))
+		}
 		tokens = tokens && r.Histograms[fact.TTFT].Known() && len(r.Finished) > 0
 	}
-	if tokens {
+	if tokens && !now.Traits.RequestHistograms {
 		short = max(short, t.sequences-t.aborts-t.firstTokens-l.oldFlight)
 	}
 	if l.absent() != "" {
@@ -203,7 +208,7 @@ func (l *ledger) short(now *fact.EngineSample) int64 {
 		return max(short, t.requests-t.http2xx-l.oldOpen, t.http2xx-t.requests-flight)
 	}
 	short = max(short, t.requests-answered)
-	if answered <= t.requests && tokens {
+	if answered <= t.requests && tokens && !now.Traits.RequestHistograms {
 		short = max(short, t.firstTokens-t.sequences-flight)
 	}
 	return short

@@ -140,9 +140,21 @@ func httpFell(before, after *fact.EngineSample) bool {
 	return false
 }
 
-// moved reports whether work was done between two pages of a rank.
+// moved reports whether work was done between two pages of a rank. Some engines count tokens only when a request finishes;
+// the gaps between tokens show that it goes on.
 func moved(before, after *fact.Rank) bool {
-	return after.OutputTokens.V != before.OutputTokens.V || after.PromptTokens.V != before.PromptTokens.V
+	return after.OutputTokens.V != before.OutputTokens.V || after.PromptTokens.V != before.PromptTokens.V ||
+		after.Histograms[fact.TokenGap].Count() != before.Histograms[fact.TokenGap].Count()
+}
+
+// asleep reports whether all schedulers were put to sleep.
+func asleep(s *fact.EngineSample) bool {
+	for i := range s.Ranks {
+		if s.Ranks[i].Sleep == "" {
+			return false
+		}
+	}
+	return len(s.Ranks) > 0
 }
 
 // birth is when the page's counters began: the creation of the first rank's metrics, else the start of the process;
@@ -174,9 +186,12 @@ var finishTime = [...]fact.Family{fact.TPOT, fact.E2E, fact.Queue, fact.Prefill,
 // of a busy engine is torn, and judging it as it stands makes bounds wrong. before is the last accepted page of the
 // same process, nil for a first page.
 func torn(before, now *fact.EngineSample) bool {
+	if now.Traits.Unjudged != "" {
+		return false
+	}
 	for i := range now.Ranks {
 		r := &now.Ranks[i]
-		if disagree(r) > 0 {
+		if disagree(r, now.Traits) > 0 {
 			return true
 		}
 		if now.Traits.AbortsFinish {
@@ -193,23 +208,38 @@ func torn(before, now *fact.EngineSample) bool {
 	return false
 }
 
-// disagree is the largest difference between the finish counts of a rank.
-func disagree(r *fact.Rank) uint64 {
-	lowest, highest := uint64(math.MaxUint64), uint64(0)
-	note := func(n uint64) { lowest, highest = min(lowest, n), max(highest, n) }
+// disagree is the largest difference between the finish counts of a rank that count the same things.
+func disagree(r *fact.Rank, t fact.Traits) uint64 {
+	var requests, sequences extremes
 	if len(r.Finished) > 0 {
-		note(r.Sequences())
+		sequences.note(r.Sequences())
 	}
 	for _, f := range finishTime {
-		if h := r.Histograms[f]; h.Known() {
-			note(h.Count())
+		switch h := r.Histograms[f]; {
+		case !h.Known():
+		case t.RequestHistograms && f != fact.OutputTokens:
+			requests.note(h.Count())
+		default:
+			sequences.note(h.Count())
 		}
 	}
-	if highest <= lowest {
-		return 0
-	}
-	return highest - lowest
+	return max(requests.apart(), sequences.apart())
 }
+
+// extremes are the lowest and the highest of some counts.
+type extremes struct {
+	lowest, highest uint64
+	any             bool
+}
+
+func (e *extremes) note(n uint64) {
+	if !e.any {
+		*e = extremes{n, n, true}
+	}
+	e.lowest, e.highest = min(e.lowest, n), max(e.highest, n)
+}
+
+func (e *extremes) apart() uint64 { return e.highest - e.lowest }
 
 // sumsTorn checks inference = prefill + decode, which holds for each sequence and so for the sums between two pages;
 // the tolerance is that of adding many float64.

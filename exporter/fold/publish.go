@@ -80,7 +80,7 @@ func compareRanks(a, b string) int {
 
 func (s *State) publishRank(r *rank, sample *fact.EngineSample, i int, fresh bool) Rank {
 	out := Rank{
-		ID: r.id, Model: r.model, Fresh: fresh, Sequences: slices.Clone(r.sequences),
+		ID: r.id, Model: r.model, Since: r.since, Fresh: fresh, Sequences: slices.Clone(r.sequences),
 		PromptTokens: r.promptTokens, OutputTokens: r.outputTokens,
 		DonePrompt: r.donePrompt, DoneOutput: r.doneOutput, Preemptions: r.preemptions,
 	}
@@ -109,6 +109,8 @@ func (s *State) phase(e *engine, at float64) Phase {
 		return PhaseUnseen
 	case e.gone || !e.up:
 		return PhaseDown
+	case asleep(e.last.sample):
+		return PhaseAsleep
 	case inFlight(e.last.sample) > 0 && e.last.sent-e.moved > s.opts.Stall:
 		return PhaseStalled
 	case !e.committed:

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,9 @@ import (
 
 // rank is the state of one scheduler. Its counters run on over restarts of the process.
 type rank struct {
-	id, model string
+	id, name, model string
+	since           float64 // when its counters started
+	seen            float64 // when a process last began with it
 
 	sequences                  []fact.ReasonCount
 	promptTokens, outputTokens fact.Number
@@ -36,29 +39,52 @@ type slice struct {
 	after    *fact.Rank
 }
 
-// newRanks lists the ranks of a new process in the page's order and keeps the counters of those that it had before.
-func (s *State) newRanks(e *engine, sample *fact.EngineSample) []*rank {
+// newRanks lists the ranks of a new process in the page's order. A rank that was seen before, on whatever page, goes on
+// counting where it stopped: a model that was unloaded and came back, a replica that was away. An engine that has shown
+// several ranks keeps their names apart from its own for good, so that no series changes its name twice; the counters of
+// the one that it had until then go on under the new name. from is when those of new ranks start.
+func (s *State) newRanks(e *engine, sample *fact.EngineSample, from float64) []*rank {
 	out := make([]*rank, len(sample.Ranks))
 	for i := range sample.Ranks {
 		p := &sample.Ranks[i]
-		id := e.target.ID
-		if len(sample.Ranks) > 1 {
-			id += "/" + p.Name
-		}
-		at := slices.IndexFunc(e.ranks, func(r *rank) bool { return r.id == id && r.model == p.Model })
+		at := slices.IndexFunc(e.known, func(r *rank) bool { return r.name == p.Name && r.model == p.Model })
 		if at < 0 {
-			r := &rank{id: id, model: p.Model}
+			r := &rank{name: p.Name, model: p.Model, since: from}
 			for _, w := range s.opts.QuantileWindows {
 				r.sliding = append(r.sliding, newSliding(w))
 			}
-			out[i] = r
-			continue
+			at = len(e.known)
+			e.known = append(e.known, r)
 		}
-		out[i] = e.ranks[at]
-		out[i].slices, out[i].first, out[i].old = nil, 0, 0
-		out[i].finished, out[i].spent = nil, [NumStages]Spent{}
+		r := e.known[at]
+		e.many = e.many || len(out) > 1 || r.name != e.known[0].name
+		r.seen = from
+		r.slices, r.first, r.old = nil, 0, 0
+		r.finished, r.spent = nil, [NumStages]Spent{}
+		out[i] = r
 	}
+	for _, r := range out {
+		r.id = e.target.ID
+		if e.many {
+			r.id += "/" + r.name
+		}
+	}
+	e.forgetRanks(len(out))
 	return out
+}
+
+// knownRanks is how many ranks that are on no page any more are remembered. Names of replicas are made up anew by what
+// starts them, so there is no end to them; one that returns after it was forgotten starts at 0, at a time of its own.
+const knownRanks = 256
+
+// forgetRanks drops those that went the longest time ago.
+func (e *engine) forgetRanks(current int) {
+	if len(e.known) <= knownRanks+current {
+		return
+	}
+	slices.SortStableFunc(e.known, func(a, b *rank) int { return cmp.Compare(b.seen, a.seen) })
+	clear(e.known[knownRanks+current:])
+	e.known = e.known[:knownRanks+current]
 }
 
 // startAt takes a page as the zero point. Sequences in flight there are unknown to the slices to come: at most those

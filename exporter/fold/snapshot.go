@@ -37,6 +37,7 @@ const (
 	PhaseJudging Phase = "judging"    // windows are being committed
 	PhaseDown    Phase = "down"       // the last poll brought no page
 	PhaseStalled Phase = "stalled"    // pages come, work is in flight, and nothing has moved for a while
+	PhaseAsleep  Phase = "asleep"     // all its schedulers were put to sleep, and say so
 )
 
 // Engine is one endpoint: what holds for all its ranks together.
@@ -124,6 +125,7 @@ type Violation struct {
 type Rank struct {
 	ID    string
 	Model string
+	Since float64 // when its counters started; a rank that was away goes on where it stopped
 
 	Fresh                      bool // the gauges below are of a page young enough to be true now
 	Running, Waiting, KVUsage  fact.Number

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -113,8 +114,8 @@ func (s *State) judgeWindow(e *engine, o *objective, ranks []*rank, out *Window,
 	denominator, doubt := o.outcomes(ledger, len(ranks) == len(e.ranks))
 	lower, upper := uint64(0), uint64(0)
 	o.absent = ""
-	if e.ledger.broken != "" && o.Policy.Cancelled == slo.Bad {
-		o.absent = "cancelled requests count as bad and are unknown: " + e.ledger.broken
+	if o.Policy.Cancelled == slo.Bad && (e.ledger.broken != "" || e.last.sample.Traits.NoFrontEnd && e.ledger.lacking != "") {
+		o.absent = "cancelled requests count as bad and are unknown: " + e.ledger.absent()
 	}
 	violations := make([]Violation, len(o.Clauses))
 	out.SequencesOK = true
@@ -125,7 +126,7 @@ func (s *State) judgeWindow(e *engine, o *objective, ranks []*rank, out *Window,
 		denominator += r.countable(o.Policy, e.last.sample.Traits)
 		out.Sequences += total(r.finished)
 		if o.absent == "" {
-			o.absent = refusal(o.Clauses, e.lastRank(r))
+			o.absent = cmp.Or(unlike(o.Clauses, e.last.sample, e.lastRank(r)), refusal(o.Clauses, e.lastRank(r)))
 		}
 		b := s.boundRank(e, r, o, out)
 		lower, upper = lower+b.Lower, upper+b.Upper

@@ -35,6 +35,8 @@ func phaseWord(e *fold.Engine, down map[string]fact.Poll, terms fold.Terms, now 
 		return "judging", "", "good"
 	case fold.PhaseStalled:
 		return "stalled", "work is in flight, and nothing has moved for a minute", "bad"
+	case fold.PhaseAsleep:
+		return "asleep", "it was put to sleep, and serves nothing until it is woken", "calm"
 	case fold.PhaseUnseen:
 		return "never seen", reason, "bad"
 	case fold.PhaseDown:
