@@ -31,6 +31,7 @@ type Page struct {
 	ContentType string
 	Body        []byte
 	Err         string
+	Reason      fact.Reason // of Err, where whoever recorded it knew; "" unknown
 }
 
 // record is a line as it is written. Keys that are not listed are ignored: later versions may add some.
@@ -44,6 +45,8 @@ type record struct {
 	ContentType string  `json:"content_type"`
 	Body        *string `json:"body"`
 	Error       string  `json:"error"`
+
+	Reason fact.Reason `json:"reason"`
 }
 
 // Reader reads the pages of one recording in file order. Spans and kinds that it does not know are passed over and
@@ -144,6 +147,9 @@ func (r *Reader) page(rec record) (Page, error) {
 	if rec.Body != nil && rec.Error == "" {
 		p.Body = []byte(*rec.Body)
 	}
+	if rec.Error != "" && knownReason(rec.Reason) {
+		p.Reason = rec.Reason
+	}
 	return p, nil
 }
 
@@ -151,10 +157,23 @@ func (r *Reader) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", r.name, r.line, fmt.Sprintf(format, args...))
 }
 
-// Failed is the poll of a page that was not had. The classes are those of a live poll; a recording keeps the error's
-// text only, so they are told apart by its words.
+// knownReason reports whether a reason is one that a poll can fail with before a page is read. Others come from a later
+// version or from nowhere, and must not become the value of a label.
+func knownReason(r fact.Reason) bool {
+	switch r {
+	case fact.ReasonTimeout, fact.ReasonRefused, fact.ReasonConnect, fact.ReasonStatus, fact.ReasonAuth, fact.ReasonRedirect,
+		fact.ReasonTooLarge, fact.ReasonTruncated, fact.ReasonNotMetrics, fact.ReasonParse, fact.ReasonInternal:
+		return true
+	}
+	return false
+}
+
+// Failed is the poll of a page that was not had. The classes are those of a live poll; a recording that keeps the error's
+// text only has them told apart by its words.
 func (p *Page) Failed() (reason fact.Reason, detail string, failed bool) {
 	switch {
+	case p.Err != "" && p.Reason != "":
+		return p.Reason, p.Err, true
 	case p.Err != "":
 		return classify(p.Err), p.Err, true
 	case p.Status == 401 || p.Status == 403:

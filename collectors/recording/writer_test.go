@@ -65,3 +65,54 @@ var errFull = errors.New("no space left on device")
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestWhatWasFlushedIsWhole cuts the file at every flush, as a kill would, and reads it without a fault.
+func TestWhatWasFlushedIsWhole(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 4 {
+		if n > 0 {
+			if err := w.Write(Page{T: float64(n), Target: "a", Status: 200, Body: []byte("x 1\n")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		size := file.Len()
+		if err := w.Flush(); err != nil || file.Len() != size {
+			t.Errorf("flushing nothing writes %d bytes, %v", file.Len()-size, err)
+		}
+		pages, _, err := read(t, bytes.Clone(file.Bytes()))
+		if err != nil || len(pages) != n {
+			t.Errorf("after flush %d: %d pages, %v", n, len(pages), err)
+		}
+	}
+	size := file.Len()
+	if err := w.Close(); err != nil || file.Len() != size {
+		t.Errorf("closing after a flush writes %d bytes, %v", file.Len()-size, err)
+	}
+}
+
+// TestReasonsSurvive where they are of the closed set; one from elsewhere is told by the words, as without it.
+func TestReasonsSurvive(t *testing.T) {
+	for name, c := range map[string]struct{ line, want string }{
+		"a known one":    {`{"kind":"engine","t":1,"target":"a","error":"the connection ended","reason":"truncated"}`, "truncated"},
+		"an unknown":     {`{"kind":"engine","t":1,"target":"a","error":"connection refused","reason":"x\ny"}`, "refused"},
+		"none":           {`{"kind":"engine","t":1,"target":"a","error":"connection refused"}`, "refused"},
+		"of a good page": {`{"kind":"engine","t":1,"target":"a","status":200,"body":"","reason":"timeout"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages, _, err := read(t, []byte(c.line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason, _, _ := pages[0].Failed(); string(reason) != c.want {
+				t.Errorf("%q", reason)
+			}
+		})
+	}
+}
