@@ -32,3 +32,12 @@ func NewStatic(targets []fact.Target) (*Static, error) {
 
 // Targets is the list; it must not be written to.
 func (s *Static) Targets() []fact.Target { return s.targets }
+
+// List is the list with its origin.
+func (s *Static) List() []Found {
+	all := make([]Found, len(s.targets))
+	for i, t := range s.targets {
+		all[i] = Found{t, "engines.targets"}
+	}
+	return all
+}

@@ -49,6 +49,9 @@ var allowed = map[string]row{
 	"alerts": {pure: true, ours: []string{"exporter/catalog", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
 
 	"collectors/discovery": {ours: []string{"exporter/fact", "exporter/hist"}},
+	"collectors/discovery/file": {
+		ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist"}, outside: []string{"github.com/fsnotify/fsnotify"},
+	},
 	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/recording": {ours: []string{"exporter/fact"}},
 
