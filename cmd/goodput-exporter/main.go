@@ -76,6 +76,15 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	demo.Flag("write-recording", "Write the simulated hours to this file, for replay, and end.").StringVar(&played.Recording)
 	demo.Flag("write-truth", "Beside --write-recording: write what became of every request to this file, one JSON object a line.").StringVar(&played.Truth)
 
+	record := app.Command("record", "Write the pages of all configured engines to a file, for replay and for bug reports.")
+	recorded := recordOptions{Notes: notes}
+	record.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&recorded.ConfigFile)
+	record.Flag("output", "File to write, ending in .jsonl.gz. It must not be there yet.").Required().StringVar(&recorded.Output)
+	record.Flag("for", "How long to record; until Ctrl-C by default.").DurationVar(&recorded.For)
+	record.Flag("flush", "How often what was recorded is made safe against a kill of the program.").Default("5s").DurationVar(&recorded.Flush)
+	maxSize := record.Flag("max-size", "Size at which a further file is begun, such as 100MB: FILE.2.jsonl.gz and so on.").Bytes()
+	record.Flag("hide-label", "A label whose values are replaced by made-up ones, such as model_name; may be repeated.").StringsVar(&recorded.Hide)
+
 	flags := app.Command("engine-flags", "Print the vLLM options with which a configuration's objectives can be answered.")
 	flagged := engineFlagsOptions{}
 	flags.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&flagged.ConfigFile)
@@ -108,6 +117,9 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 		err = runCheck(ctx, *checkConfig, *checkSource, out, notes)
 	case replay.FullCommand():
 		err = runReplay(ctx, replayed, out)
+	case record.FullCommand():
+		recorded.MaxSize = int64(*maxSize)
+		err = runRecord(ctx, recorded, out)
 	case flags.FullCommand():
 		err = runEngineFlags(flagged, out)
 	case demo.FullCommand():

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
+	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
+	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// recordOptions is what the record command was told.
+type recordOptions struct {
+	ConfigFile string
+	Output     string
+	For        time.Duration // 0: until it is stopped
+	Flush      time.Duration // how often what was recorded becomes safe
+	MaxSize    int64         // bytes after which a further file is begun; 0: never
+	Hide       []string      // labels whose values are not recorded
+	Notes      io.Writer
+}
+
+// pager fetches a page as it is served.
+type pager interface {
+	Raw(context.Context, fact.Target) engine.Raw
+}
+
+// runRecord writes the pages of all configured engines to a recording until its time is up or it is stopped.
+func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
+	cfg, err := config.Load(o.ConfigFile)
+	if err != nil {
+		return err
+	}
+	targets := cfg.Targets()
+	switch {
+	case len(targets) == 0:
+		return fmt.Errorf("%s: engines.targets is empty, so there is nothing to record", o.ConfigFile)
+	case o.For < 0 || o.Flush <= 0:
+		return fmt.Errorf("--for=%v and --flush=%v must be positive", o.For, o.Flush)
+	case o.MaxSize < 0:
+		return fmt.Errorf("--max-size=%d must be positive", o.MaxSize)
+	}
+	disguise, err := recording.NewDisguise(o.Hide)
+	if err != nil {
+		return fmt.Errorf("--hide-label: %w", err)
+	}
+	fetcher, err := pageFetcher(cfg)
+	if err != nil {
+		return err
+	}
+	defer fetcher.Close()
+	files, err := newRecordFiles(o.Output, o.MaxSize)
+	if err != nil {
+		return err
+	}
+	r := &recorder{
+		pager: fetcher, targets: targets, interval: cfg.Poll.Interval, length: o.For, flush: o.Flush,
+		files: files, disguise: disguise, failures: map[fact.Reason]int{},
+	}
+	fmt.Fprintf(out, "Recording %s every %v to %s", count(len(targets), "engine"), cfg.Poll.Interval, o.Output)
+	if o.For > 0 {
+		fmt.Fprintf(out, " for %v", o.For)
+	}
+	fmt.Fprint(out, "; Ctrl-C ends it. Each page costs an engine what a poll of the exporter costs it.\n")
+	bar := newProgress(o.Notes, "recording")
+	runErr := r.run(ctx, bar)
+	bar.done()
+	err = errors.Join(runErr, files.close())
+	r.summary(out)
+	if r.pages == 0 && err == nil {
+		err = errors.New("no page was recorded: every poll failed")
+	}
+	return err
+}
+
+// pageFetcher asks the configuration's engines as the exporter would.
+func pageFetcher(cfg *config.Config) (*engine.Fetcher, error) {
+	return engine.New(engine.FetcherConfig{Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody})
+}
+
+// recorder polls in rounds and writes what comes back.
+type recorder struct {
+	pager    pager
+	targets  []fact.Target
+	interval time.Duration
+	length   time.Duration // 0: no end
+	flush    time.Duration
+	files    *recordFiles
+	disguise *recording.Disguise
+
+	pages    int
+	failures map[fact.Reason]int
+}
+
+// maxPending is how much is gathered in memory between two flushes, in bytes.
+const maxPending = 8 << 20
+
+// run records until its time is up or the context is done, both of which are a good end. Rounds are due at whole
+// intervals after the first; one that is due while the one before goes on is left out.
+//
+// Times are those of the start and what a monotonic clock adds, so that a step of the wall clock does not put pages out of
+// order.
+func (r *recorder) run(ctx context.Context, bar *progress) error {
+	begun := time.Now()
+	flushed, due := begun, begun
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		for _, p := range r.round(ctx, begun) {
+			if err := r.files.write(p); err != nil {
+				return err
+			}
+		}
+		if now := time.Now(); now.Sub(flushed) >= r.flush || r.files.pending.Len() > maxPending {
+			if err := r.files.flush(); err != nil {
+				return err
+			}
+			flushed = now
+		}
+		elapsed := time.Since(begun)
+		if r.length > 0 {
+			bar.at(float64(elapsed) / float64(r.length))
+		}
+		due = begun.Add((elapsed/r.interval + 1) * r.interval)
+		if r.length > 0 && due.Sub(begun) >= r.length {
+			return r.rest(ctx, time.Until(begun.Add(r.length)))
+		}
+		timer.Reset(time.Until(due))
+	}
+}
+
+// rest waits for the end of the recording's time, in which no further round is due.
+func (r *recorder) rest(ctx context.Context, left time.Duration) error {
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return nil
+}
+
+// round polls all engines at once and returns their pages in the order in which they were asked for. What the end of the
+// program cut off is no failure of an engine and is left out.
+func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page {
+	deadline, cancel := context.WithTimeout(ctx, r.interval*8/10)
+	defer cancel()
+	pages := make([]recording.Page, len(r.targets))
+	raws := make([]engine.Raw, len(r.targets))
+	var polls sync.WaitGroup
+	for i, t := range r.targets {
+		polls.Go(func() {
+			sent := unix(begun) + time.Since(begun).Seconds()
+			raws[i] = r.pager.Raw(deadline, t)
+			pages[i] = recording.Page{T: sent, Took: raws[i].Took.Seconds(), Target: t.ID}
+		})
+	}
+	polls.Wait()
+	kept := pages[:0]
+	for i, p := range pages {
+		raw := &raws[i]
+		switch {
+		case raw.Reason == "":
+			p.Status, p.ContentType, p.Body = 200, raw.ContentType, r.scrub(raw)
+			r.pages++
+		case ctx.Err() != nil:
+			continue
+		default:
+			p.Err, p.Reason = raw.Detail, raw.Reason
+			r.failures[raw.Reason]++
+		}
+		kept = append(kept, p)
+	}
+	slices.SortStableFunc(kept, func(a, b recording.Page) int {
+		switch {
+		case a.T < b.T:
+			return -1
+		case a.T > b.T:
+			return 1
+		}
+		return 0
+	})
+	return kept
+}
+
+// scrub takes the target's secrets and the hidden labels out of a page.
+func (r *recorder) scrub(raw *engine.Raw) []byte {
+	return recording.Scrub(raw.Body, func(label, text string) string { return raw.Mask(r.disguise.Value(label, text)) })
+}
+
+func (r *recorder) summary(out io.Writer) {
+	fmt.Fprintf(out, "Recorded %s", count(r.pages, "page"))
+	for _, reason := range slices.Sorted(maps.Keys(r.failures)) {
+		fmt.Fprintf(out, ", %d polls failed (%s)", r.failures[reason], reason)
+	}
+	fmt.Fprintf(out, "; %.1f MB in %s.\n", float64(r.files.total)/1e6, join(r.files.names))
+}
