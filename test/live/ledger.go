@@ -64,8 +64,10 @@ func ledgerOf(t *truth, p *published) account {
 		l, died := lastPage(t, p, r)
 		switch {
 		case !died || r.End < l.Sent-near: // all of it before the last page
-			a.add(arrived, true)
-			a.add(name, r.Status != 0 || r.FirstToken() || r.Outcome != load.Cancelled)
+			// A client that hung up before it got any answer may have done so before the engine had read its request.
+			heard := r.Outcome != load.Cancelled || r.Status != 0
+			a.add(arrived, heard)
+			a.add(name, heard)
 		case r.Start > l.Received+near: // all of it after
 		case r.Start < l.Sent-near && r.End > l.Received+near:
 			a.add(arrived, true)

@@ -75,7 +75,7 @@ func (p *play) run(ctx context.Context) error {
 	}
 	p.flags = flags
 
-	engine, err := p.launch(ctx, "engine-1", "", "")
+	engine, err := p.launch(ctx, "engine-1", plain)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,7 @@ func (p *play) run(ctx context.Context) error {
 	}
 	p.requests = requests
 
-	env, options := shell(flags)
-	next, err := p.launch(ctx, "engine-2", env, options)
+	next, err := p.launch(ctx, "engine-2", flags)
 	if err != nil {
 		return err
 	}
@@ -132,10 +131,10 @@ func (p *play) run(ctx context.Context) error {
 }
 
 // launch starts an engine and notes its life.
-func (p *play) launch(ctx context.Context, name, env, flags string) (*process, error) {
+func (p *play) launch(ctx context.Context, name, command string) (*process, error) {
 	p.say("start %s; it takes a minute or two", name)
 	began := time.Now()
-	e, err := p.engine.start(ctx, name, env, flags+" --otlp-traces-endpoint "+p.engine.otlp)
+	e, err := p.engine.start(ctx, name, command)
 	if err != nil {
 		return nil, err
 	}

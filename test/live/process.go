@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,7 +20,8 @@ type process struct {
 	name  string
 	log   string // file with what it printed
 	cmd   *exec.Cmd
-	ended chan error
+	ended chan struct{} // closed when the program itself is gone
+	err   error         // how it ended; not to be read before
 	began time.Time
 }
 
@@ -38,8 +40,11 @@ func launch(name, log string, env []string, args ...string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, log: log, cmd: cmd, ended: make(chan error, 1), began: time.Now()}
-	go func() { p.ended <- cmd.Wait() }()
+	p := &process{name: name, log: log, cmd: cmd, ended: make(chan struct{}), began: time.Now()}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
 	return p, nil
 }
 
@@ -64,9 +69,8 @@ func (p *process) answers(ctx context.Context, url string, patience time.Duratio
 			return nil
 		}
 		select {
-		case err := <-p.ended:
-			p.ended <- err
-			return fmt.Errorf("%s ended before it answered (%v); see %s", p.name, err, p.log)
+		case <-p.ended:
+			return fmt.Errorf("%s ended before it answered (%v); see %s", p.name, p.err, p.log)
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer at %s: %w; see %s", p.name, url, ctx.Err(), p.log)
 		case <-ticker.C:
@@ -95,20 +99,23 @@ const (
 
 func (v vllm) url() string { return "http://127.0.0.1:" + strconv.Itoa(v.port) }
 
-// start launches an engine with extra flags, in the form of a shell's command line, and waits until it answers.
-func (v vllm) start(ctx context.Context, name, env, flags string) (*process, error) {
-	// The flags go through a shell since that is where people paste them. With float32 the attention kernel needs no AMX:
-	// its bfloat16 one dies of an illegal instruction where the processor has AMX and the kernel does not permit it.
-	serve := fmt.Sprintf(`%s exec nice -n %d "$VLLM" serve "$MODEL" --served-model-name %s --load-format dummy `+
-		`--host 127.0.0.1 --port %d --dtype float32 --max-model-len 2048 --enforce-eager `+
-		`--max-num-seqs %d --max-num-queued-reqs %d %s`, env, v.niceness, model, v.port, seats, queue, flags)
+// plain is the command that starts an engine with its defaults, in the form in which engine-flags prints a command.
+const plain = `vllm serve "$MODEL"`
+
+// start launches an engine with a command as a person would paste it into a shell, followed by what the run needs beside
+// it, and waits until the engine answers.
+func (v vllm) start(ctx context.Context, name, command string) (*process, error) {
+	// With float32 the attention kernel needs no AMX: the one for bfloat16 dies of an illegal instruction where the
+	// processor says that it has AMX and the machine does not permit it.
+	own := fmt.Sprintf("--served-model-name %s --load-format dummy --host 127.0.0.1 --port %d --dtype float32 --max-model-len 2048 "+
+		"--enforce-eager --max-num-seqs %d --max-num-queued-reqs %d --otlp-traces-endpoint %s", model, v.port, seats, queue, v.otlp)
 	p, err := launch(name, filepath.Join(v.logs, name+".log"), []string{
-		"VLLM=" + filepath.Join(v.env, "bin", "vllm"), "MODEL=" + filepath.Join(v.env, "model"),
+		"PATH=" + filepath.Join(v.env, "bin") + ":" + os.Getenv("PATH"), "MODEL=" + filepath.Join(v.env, "model"),
 		"HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", // nothing goes out
 		"VLLM_CPU_KVCACHE_SPACE=1",    // GiB
 		"VLLM_CPU_OMP_THREADS_BIND=0", // one core computes, the rest is for the front end, the clients and the exporter
 		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf",
-	}, "/bin/sh", "-c", serve)
+	}, "nice", "-n", strconv.Itoa(v.niceness), "/bin/sh", "-c", strings.TrimSpace(command)+" "+own)
 	if err != nil {
 		return nil, err
 	}
