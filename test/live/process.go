@@ -23,6 +23,7 @@ type process struct {
 	ended chan struct{} // closed when the program itself is gone
 	err   error         // how it ended; not to be read before
 	began time.Time
+	gone  bool // stop was called: the group's number may be another's by now
 }
 
 // launch starts a program in a process group of its own, so that it can be ended with all its children. What it prints
@@ -48,8 +49,13 @@ func launch(name, log string, env []string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// stop ends the group with a signal and waits until its leader is gone; after ten seconds it is killed.
+// stop ends the group with a signal and waits until its leader is gone; after ten seconds it is killed. It may be called
+// again.
 func (p *process) stop(signal syscall.Signal) {
+	if p.gone {
+		return
+	}
+	p.gone = true
 	syscall.Kill(-p.cmd.Process.Pid, signal) //nolint:errcheck // it may be gone already
 	select {
 	case <-p.ended:

@@ -17,7 +17,7 @@ func TestStopEndsTheWholeFamily(t *testing.T) {
 	dir := t.TempDir()
 	child := filepath.Join(dir, "child")
 	p, err := launch("family", filepath.Join(dir, "log"), []string{"CHILD=" + child}, "/bin/sh", "-c",
-		`sleep 1000 & echo $! > "$CHILD.new"; mv "$CHILD.new" "$CHILD"; echo up; wait`)
+		`sleep 1000 & echo up; echo $! > "$CHILD.new"; mv "$CHILD.new" "$CHILD"; wait`)
 	if err != nil {
 		t.Fatal(err)
 	}
