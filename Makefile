@@ -7,6 +7,10 @@ BIN         := bin/goodput-exporter
 FUZZTIME    ?= 10s
 PROMTOOL    ?= $(shell command -v promtool)
 
+# Where `make live` installs its engine, outside the tree, and where it leaves what it saw (empty: nowhere).
+VLLM_ENV    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/goodput-exporter/vllm-0.32.0
+LIVE_KEEP   ?=
+
 # The page that the exporter's tests compare with, and what promtool may say of it: the series counts layouts of
 # histograms, so the word is its subject and not its type.
 PAGE        := exporter/testdata/page.prom
@@ -19,7 +23,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build test browser rules week mutants lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build test browser rules week mutants live lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +52,10 @@ week: ## Try the rules on a simulated week with a real Prometheus; the table in 
 
 mutants: ## Make every alert wrong in every way that is known, and see whether its tests notice
 	GOODPUT_MUTANTS=all $(GO) test -count=1 -timeout 30m -run TestMutants ./alerts
+
+live: build ## Install a real vLLM in VLLM_ENV (6 GB), run the exporter on it under load, and hold what it says against the truth
+	test/live/install $(VLLM_ENV)
+	$(GO) run ./test/live -env $(VLLM_ENV) -exporter $(BIN) -keep '$(LIVE_KEEP)'
 
 lint: ## gofmt, go vet, staticcheck, and promtool on the golden metrics page
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
