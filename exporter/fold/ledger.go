@@ -129,6 +129,14 @@ func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
 	l.oldOpen = max(0, t.http2xx-t.requests)
 }
 
+// reread is what the last page says in the terms of other options.
+func (l *ledger) reread(s *fact.EngineSample, o *Options) totals {
+	if l.last == (totals{}) {
+		return l.last // the birth of the process, at which every counter is 0
+	}
+	return totalsOf(s, l.http, o.OnePrompt)
+}
+
 // step adds what happened since the last page of the process. Where a page lacks the responses, those of the last page
 // that had them stand in: what was counted in between comes with the next that has them.
 func (l *ledger) step(now *fact.EngineSample, o *Options) {

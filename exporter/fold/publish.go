@@ -58,7 +58,7 @@ func (s *State) publishEngine(e *engine, at float64) Engine {
 			continue
 		}
 		out.SLOs = append(out.SLOs, SLO{
-			Objective: o.Objective, Judged: o.judged, Absent: o.absent,
+			Objective: o.Objective, Since: o.since, Judged: o.judged, Absent: o.absent,
 			Requests: o.requests, Lower: o.lower, Upper: o.upper, Violations: slices.Clone(o.violations),
 		})
 	}

@@ -106,8 +106,9 @@ type Ledger struct {
 // SLO is one objective on one engine. Requests, Lower and Upper count sequences and move together, once a window.
 type SLO struct {
 	Objective *slo.Objective
-	Judged    bool   // at least one window was committed with an interval
-	Absent    string // why there is no interval; "" when there is
+	Since     float64 // when the counters started, where that is not Engine.Since: the promise was changed or added since
+	Judged    bool    // at least one window was committed with an interval
+	Absent    string  // why there is no interval; "" when there is
 
 	Requests     uint64 // the denominator under the objective's policy
 	Lower, Upper uint64 // qualified: lower <= truth <= upper

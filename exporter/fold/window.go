@@ -19,6 +19,7 @@ type window struct {
 // objective is one SLO on one engine.
 type objective struct {
 	*slo.Objective
+	since        float64 // when its counters began; 0: with those of the engine
 	judged       bool
 	absent       string
 	requests     uint64
