@@ -9,7 +9,10 @@ import (
 // Engine describes one vLLM server: a front end, and one scheduler for each data-parallel rank.
 type Engine struct {
 	ID, Model string
-	Ranks     int // data-parallel size; 1 by default
+	Dialect   Dialect
+	// Prefix stands on the page in the place of "vllm:", as KServe, Ray and some pipelines have it; "" is vLLM's own.
+	Prefix string
+	Ranks  int // data-parallel size; 1 by default
 	// MultiProcess: several API servers share the port, and the page is that of prometheus_client's multiprocess mode:
 	// no created timestamps, no process, another order. vLLM's default under data parallelism.
 	MultiProcess bool
@@ -61,7 +64,7 @@ func (e *Engine) validate() error {
 	need(e.Torn >= 0 && e.Torn <= 1, "Torn is a share, from 0 to 1")
 	need(e.GPU.Count >= 0 && e.GPU.MemoryBytes >= 0 && e.GPU.IdleWatts >= 0 && e.GPU.MaxWatts >= e.GPU.IdleWatts, "a GPU draws at least 0 W idle, and at most MaxWatts")
 	need(ascending(e.Buckets.TTFT) && ascending(e.Buckets.Gaps) && ascending(e.Buckets.Latency), "bucket edges must be positive, finite and strictly increasing")
-	return errors.Join(errs...)
+	return errors.Join(append(errs, e.validateDialect())...)
 }
 
 func ascending(edges []float64) bool {

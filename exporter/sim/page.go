@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +18,7 @@ func (w *World) Page(engine string) ([]byte, bool) {
 	if e == nil || !e.up {
 		return nil, false
 	}
-	if e.page == nil || e.page.statuses != len(e.http.statuses) {
+	if e.page == nil || e.page.statuses != len(e.http.statuses) && e.config.Dialect.python() {
 		e.page = newPage(e)
 	}
 	mended := e.tear()
@@ -27,6 +28,9 @@ func (w *World) Page(engine string) ([]byte, bool) {
 	}
 	mended()
 	e.page.size = len(body)
+	if e.config.Prefix != "" {
+		body = bytes.ReplaceAll(body, []byte("vllm:"), []byte(e.config.Prefix))
+	}
 	return body, true
 }
 
@@ -45,6 +49,9 @@ type page struct {
 const creationStep = 37e-6
 
 func newPage(e *endpoint) *page {
+	if !e.config.Dialect.python() {
+		return templatePage(e)
+	}
 	p := &page{statuses: len(e.http.statuses), e: e, created: e.world.config.Start + e.booted - 0.5}
 	if !e.config.MultiProcess {
 		p.process()
@@ -63,8 +70,12 @@ func newPage(e *endpoint) *page {
 // families adds those of one kind; "" is all.
 func (p *page) families(kind string) {
 	is := func(f family) bool { return kind == "" || kind == f.kind }
-	for i, f := range engineFamilies {
-		if i > 0 && engineFamilies[i-1].name == "vllm:request_success_total" && is(admissionFamily) {
+	table := engineFamilies
+	if p.e.config.Dialect == V1Old {
+		table = oldFamilies
+	}
+	for i, f := range table {
+		if i > 0 && table[i-1].name == "vllm:request_success_total" && is(admissionFamily) && p.e.config.Dialect == V1 {
 			p.admission()
 		}
 		if is(f) {
@@ -219,6 +230,10 @@ func (p *page) cacheConfig() {
 	tokens := c.Blocks * c.BlockSize
 	p.declare(cacheConfigFamily)
 	for _, r := range p.e.ranks {
+		if c.Dialect == V1Old {
+			p.literal(fmt.Sprintf(oldCacheConfig, c.BlockSize, pythonBool(!c.NoPrefixCache), r.index, c.Blocks*c.Ranks) + " 1.0\n")
+			continue
+		}
 		p.literal(fmt.Sprintf(cacheConfig, c.BlockSize, c.BlockSize, pythonBool(!c.NoPrefixCache), r.index,
 			appendValue(nil, math.Round(float64(tokens)/float64(c.MaxModelLen)*100)/100), tokens, c.Blocks*c.Ranks) + " 1.0\n")
 	}

@@ -173,6 +173,7 @@ func (r *rank) preempt(s *sequence) {
 	r.release(s)
 	s.computed, s.chunk = 0, 0
 	s.preempted++
+	s.again = s.generated > 0
 	r.stats.preemptions++
 	r.waiting.unshift(s)
 }
@@ -245,12 +246,14 @@ func (r *rank) emit(s *sequence, out *output) {
 		s.first = now
 		r.stats.firstToken(s)
 		r.endpoint.firstToken(r, s)
+	case s.again && r.stats.dialect == V0:
+		r.stats.again(s, now-s.last)
 	case s.last == r.previous:
 		out.steady++ // most sequences get a token in every step, so they share one gap
 	default:
 		r.stats.gaps.observe(now - s.last)
 	}
-	s.last = now
+	s.last, s.again = now, false
 }
 
 // publish sets the gauges: the front end hears of them with the outputs of a step, so between two steps they lag.

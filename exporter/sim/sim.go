@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Config describes a world.
@@ -70,8 +71,11 @@ func (c *Config) validate() error {
 		l := &c.Loads[i]
 		errs = append(errs, l.validate())
 		for _, id := range l.Engines {
-			if !ids[id] {
+			at := slices.IndexFunc(c.Engines, func(e Engine) bool { return e.ID == id })
+			if at < 0 {
 				errs = append(errs, fmt.Errorf("load %q is for engine %q, which does not exist", l.Name, id))
+			} else if d := c.Engines[at].Dialect; l.Habits.Error > 0 && !d.failing() {
+				errs = append(errs, fmt.Errorf("load %q has sequences that fail, which the page of engine %q, of kind %s, cannot tell", l.Name, id, d))
 			}
 		}
 	}

@@ -27,6 +27,12 @@ func (h *histogram) observeN(v float64, n int) {
 // Finish reasons, in the order of the page.
 var reasons = [...]string{"stop", "length", "abort", "error", "repetition"}
 
+// Rows of finishFamilies that some dialects count in another way.
+const (
+	outputRow = 1
+	queueRow  = 7
+)
+
 // stats is what one rank's front-end logger has counted since the process began.
 type stats struct {
 	running, waiting, usage float64
@@ -40,6 +46,9 @@ type stats struct {
 	prompt, output, iteration, longest, params, maxTokens    *histogram
 	preempts, kvComputed                                     *histogram
 
+	finishing []finishFamily
+	dialect   Dialect
+
 	// latest are the sequences that ended last, all in one step: on a page that is rendered amid an update they are in
 	// some families and not yet in others.
 	latest []*sequence
@@ -52,7 +61,9 @@ var (
 	latencyEdges   = []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 	iterationEdges = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 	paramsEdges    = []float64{1, 2, 5, 10, 20}
-	preemptEdges   = []float64{1, 2, 3, 4, 5, 10, 20}
+	// with CUDA graphs switched off; the slip of the pen at the end is the engine's
+	v0IterationEdges = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8096}
+	preemptEdges     = []float64{1, 2, 3, 4, 5, 10, 20}
 )
 
 // lengthEdges is 1, 2, 5, 10, ... up to the longest sequence that the model takes.
@@ -75,13 +86,21 @@ func newStats(e *Engine) *stats {
 		return standard
 	}
 	gaps, latency := or(e.Buckets.Gaps, gapEdges), or(e.Buckets.Latency, latencyEdges)
-	lengths := lengthEdges(e.MaxModelLen)
+	lengths, iteration, first := lengthEdges(e.MaxModelLen), iterationEdges, ttftEdges
+	switch e.Dialect {
+	case Rust: // whatever the model takes
+		lengths = append(lengthEdges(100000), 131072)
+	case V0: // the edges of before 0.8.4
+		first, iteration = ttftEdges[:16], v0IterationEdges
+		gaps, latency = or(e.Buckets.Gaps, gapEdges[:13]), or(e.Buckets.Latency, latencyEdges[:15])
+	}
 	return &stats{
-		ttft: newHistogram(or(e.Buckets.TTFT, ttftEdges)),
+		finishing: e.Dialect.finishing(), dialect: e.Dialect,
+		ttft: newHistogram(or(e.Buckets.TTFT, first)),
 		gaps: newHistogram(gaps), tpot: newHistogram(gaps),
 		e2e: newHistogram(latency), queue: newHistogram(latency), inference: newHistogram(latency), prefill: newHistogram(latency), decode: newHistogram(latency),
 		prompt: newHistogram(lengths), output: newHistogram(lengths), longest: newHistogram(lengths), maxTokens: newHistogram(lengths), kvComputed: newHistogram(lengths),
-		iteration: newHistogram(iterationEdges), params: newHistogram(paramsEdges), preempts: newHistogram(preemptEdges),
+		iteration: newHistogram(iteration), params: newHistogram(paramsEdges), preempts: newHistogram(preemptEdges),
 	}
 }
 
@@ -93,7 +112,11 @@ func (s *stats) looked(tokens, hit int) {
 
 // firstToken notes a prefill that has ended: prompt tokens are counted then.
 func (s *stats) firstToken(q *sequence) {
-	s.ttft.observe(q.ttft())
+	if s.dialect == Simulator {
+		s.ttft.observe(q.prefillTime())
+	} else {
+		s.ttft.observe(q.ttft())
+	}
 	s.promptTokens += float64(q.prompt)
 	s.computedTokens += float64(q.prompt - q.cached)
 	s.cachedTokens += float64(q.cached)
@@ -117,19 +140,34 @@ func (s *stats) finished(q *sequence) {
 	}
 	s.latest = append(s.latest, q)
 	s.success[slices.Index(reasons[:], q.reason)]++
-	for _, f := range finishFamilies {
-		if !f.perRequest || q.closes {
+	for _, f := range s.finishing {
+		if f.counts(q) {
 			f.histogram(s).observe(f.value(q))
 		}
 	}
 }
 
-// finishFamilies are the histograms of finished sequences, in the order of the page, and what a sequence adds to each.
-var finishFamilies = [...]struct {
+// again notes the first output of a sequence that was computed once more after a preemption: the V0 engine takes it for a
+// first token, after a wait since the last one, and counts its prompt again.
+func (s *stats) again(q *sequence, wait float64) {
+	s.ttft.observe(wait)
+	s.promptTokens += float64(q.prompt)
+}
+
+// finishFamily is a histogram of finished sequences, and what a sequence adds to it.
+type finishFamily struct {
 	histogram  func(*stats) *histogram
 	value      func(*sequence) float64
-	perRequest bool // observed once for a request, with its last sequence
-}{
+	perRequest bool                 // observed once for a request, with its last sequence
+	only       func(*sequence) bool // nil: for all
+}
+
+func (f *finishFamily) counts(q *sequence) bool {
+	return (!f.perRequest || q.closes) && (f.only == nil || f.only(q))
+}
+
+// finishFamilies are those of V1, in the order of the page.
+var finishFamilies = [...]finishFamily{
 	{histogram: func(s *stats) *histogram { return s.prompt }, value: func(q *sequence) float64 { return float64(q.prompt) }},
 	{histogram: func(s *stats) *histogram { return s.output }, value: func(q *sequence) float64 { return float64(q.generated) }},
 	{histogram: func(s *stats) *histogram { return s.longest }, value: func(q *sequence) float64 { return float64(q.request.longest()) }, perRequest: true},

@@ -33,9 +33,9 @@ func (e *endpoint) tear() (mend func()) {
 			s.success[slices.Index(reasons[:], q.reason)]--
 		}
 		// At least the success counter lacks them, and at least the last family has them.
-		cut := dice.IntN(len(finishFamilies))
-		for _, f := range finishFamilies[:cut] {
-			undo = append(undo, f.histogram(s).forget(s.latest, f.value, f.perRequest))
+		cut := dice.IntN(len(s.finishing))
+		for i := range s.finishing[:cut] {
+			undo = append(undo, s.finishing[i].forget(s, s.latest))
 		}
 	}
 	return func() {
@@ -46,13 +46,14 @@ func (e *endpoint) tear() (mend func()) {
 }
 
 // forget takes what some sequences added back; the function undoes it.
-func (h *histogram) forget(sequences []*sequence, value func(*sequence) float64, perRequest bool) (undo func()) {
+func (f *finishFamily) forget(s *stats, sequences []*sequence) (undo func()) {
+	h := f.histogram(s)
 	counts, sum := slices.Clone(h.counts), h.sum
 	for _, q := range sequences {
-		if perRequest && !q.closes {
+		if !f.counts(q) {
 			continue
 		}
-		v := value(q)
+		v := f.value(q)
 		i, _ := slices.BinarySearch(h.edges, v)
 		h.counts[i]--
 		h.sum -= v
