@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/goodput-exporter/goodput-exporter/alerts"
+	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
 )
@@ -15,8 +16,9 @@ import (
 // runGenerateDocs writes the documents that are made from declarations in the code into dir.
 func runGenerateDocs(dir string) error {
 	for name, text := range map[string][]byte{
-		"metrics.md": []byte(catalog.Document()),
-		"config.md":  config.Document(),
+		"metrics.md":  []byte(catalog.Document()),
+		"config.md":   config.Document(),
+		"dialects.md": engine.Document(),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { //nolint:gosec // documentation
 			return fmt.Errorf("write %s: %w", name, err)

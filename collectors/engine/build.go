@@ -35,7 +35,7 @@ func (d *Decoder) build() (*fact.EngineSample, *Error) {
 			s.Admission.V += float64(r.n)
 		}
 	}
-	s.Disaggregated = d.disaggregated(chosen[fieldTransfers])
+	s.Disaggregated = d.disaggregated(chosen[fieldTransfers], dia.alwaysTransfers)
 	created := d.used > 0
 	for i := range s.Ranks {
 		if err := d.buildRank(&s.Ranks[i], &d.ranks[i], &chosen); err != nil {
@@ -164,20 +164,23 @@ func (d *Decoder) number(k *rank, slot int) fact.Number {
 // disaggregated says by what a page shows that prompts are computed on other engines than the tokens that follow, so that
 // no engine's page tells of a whole request; "" when nothing on it does. Prompt tokens that came out of the host's memory
 // or from its disks are this engine's own; before 0.31 they cannot be told from another engine's, and count as such.
-func (d *Decoder) disaggregated(transfers int) string {
+//
+// A connector's families are on the page where one is configured, on the side that only hands its blocks over too; always is
+// for a dialect that has them on every page.
+func (d *Decoder) disaggregated(transfers int, always bool) string {
 	for i := range d.ranks[:d.used] {
 		k := &d.ranks[i]
 		for _, s := range k.caches {
 			if s.n > 0 && (s.a == "p2p" || s.a == "external_unspecified") {
-				return "prompt_tokens_cached_by_source_total{source=\"" + s.a + "\"}"
+				return "prompt_tokens_cached_by_source_total{source=\"" + s.a + "\"} is not 0"
 			}
 		}
-		if transfers >= 0 && k.cells[transfers].counted && k.cells[transfers].value > 0 {
-			return "nixl_xfer_time_seconds"
+		if transfers >= 0 && k.cells[transfers].counted && (!always || k.cells[transfers].value > 0) {
+			return "it has a connector's nixl_xfer_time_seconds"
 		}
 		for _, s := range k.sources {
 			if s.n > 0 && s.a == "external_kv_transfer" && len(k.caches) == 0 {
-				return "prompt_tokens_by_source_total{source=\"external_kv_transfer\"}"
+				return "prompt_tokens_by_source_total{source=\"external_kv_transfer\"} is not 0"
 			}
 		}
 	}

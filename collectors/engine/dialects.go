@@ -77,7 +77,9 @@ type dialect struct {
 	gone       string // the first that no longer does; "" is still spoken by the newest known
 	recognises func(signs) bool
 	traits     fact.Traits
-	unread     []field // fields whose names are on the page and mean something else there
+	// alwaysTransfers: a connector's families are on every page, configured or not.
+	alwaysTransfers bool
+	unread          []field // fields whose names are on the page and mean something else there
 
 	// For docs/dialects.md.
 	sign   string   // how it is recognised
@@ -96,12 +98,13 @@ var dialects = []dialect{
 		recognises: func(s signs) bool {
 			return s.of(vllm) && s.ranked && s.unranked == 0 && !s.replicas && (s.openMetrics || s.bareCounters) && s.seen&signPython == 0
 		},
-		traits: fact.Traits{AbortsFinish: true, HTTPAtStart: true},
-		sign:   "OpenMetrics, or counters whose TYPE line lacks _total; an engine label; neither python_info nor http_request_size_bytes",
+		traits: fact.Traits{AbortsFinish: true, HTTPAtStart: true}, alwaysTransfers: true,
+		sign: "OpenMetrics, or counters whose TYPE line lacks _total; an engine label; neither python_info nor http_request_size_bytes",
 		unlike: []string{
 			"Sequences that the client aborted are counted as finished, with reason abort and in every histogram: how many of a bucket they are is unknown, so intervals and percentiles are wider by them.",
 			"http_requests_total moves when a response begins: arrivals are exact, and cancelled requests are the aborts.",
 			"No start time and no _created: a restart shows only as counters that fall.",
+			"Refusals of an admission limit are on no counter of their own: they count as failed.",
 			"No spans.",
 		},
 		tested: "live: recording vllm-0.32-rust; sample vllm-0.32-rust-live. Put together from source: sample vllm-rust-openmetrics. Simulated",

@@ -26,7 +26,7 @@ func TestObjectivesThatAPageCannotAnswer(t *testing.T) {
 		r.OutputTokens = fact.Known(0)
 		r.Histograms[fact.OutputTokens].Sum = 0
 	}
-	split := func(s *fact.EngineSample) { s.Disaggregated = "nixl_xfer_time_seconds" }
+	split := func(s *fact.EngineSample) { s.Disaggregated = "made up" }
 	groups := func(s *fact.EngineSample) {
 		s.Traits = fact.Traits{RequestHistograms: true, NoFrontEnd: true}
 		r := &s.Ranks[0]
@@ -48,8 +48,8 @@ func TestObjectivesThatAPageCannotAnswer(t *testing.T) {
 		"embeddings have no first token":                        {clause(fact.TTFT, 0.25), embeds, "generates no tokens"},
 		"embeddings have no time per output token":              {clause(fact.TPOT, 0.025), embeds, "generates no tokens"},
 		"embeddings have a latency":                             {clause(fact.E2E, 0.5), embeds, ""},
-		"a first token after another engine's prefill":          {clause(fact.TTFT, 0.25), split, "nixl_xfer_time_seconds is not 0"},
-		"a joint promise about two engines":                     {objective_("x", 0.25, 0.025), split, "computed on another engine"},
+		"a first token after another engine's prefill":          {clause(fact.TTFT, 0.25), split, "(made up)"},
+		"a joint promise about two engines":                     {objective_("x", 0.25, 0.025), split, "different engines"},
 		"the decoding of a prompt that another engine computed": {clause(fact.TPOT, 0.025), split, ""},
 		"reasons and histograms that count different things":    {clause(fact.TTFT, 0.25), groups, "n > 1"},
 		"a simulator whose numbers mean something else":         {clause(fact.E2E, 0.5), func(s *fact.EngineSample) { s.Traits.Unjudged = "made up" }, "made up"},

@@ -20,7 +20,7 @@ func unlike(clauses []slo.Clause, s *fact.EngineSample, r *fact.Rank) string {
 	case generatesNothing(r) && about(fact.TTFT, fact.TPOT):
 		return "the engine generates no tokens (embeddings, pooling), so it has neither a first token nor a time per output token: promise e2e"
 	case s.Disaggregated != "" && about(fact.TTFT, fact.E2E, fact.Queue, fact.Prefill):
-		return "prompts are computed on another engine (" + s.Disaggregated + " is not 0), so this page does not see whole requests: judge them from spans, or where they enter"
+		return "prompts and tokens come from different engines (" + s.Disaggregated + "), so this page does not see whole requests: judge them from spans, or where they enter"
 	case s.Traits.RequestHistograms && e2e.Known() && r.Sequences() != e2e.Count():
 		return "a request asked for n > 1: the V0 engine's histograms count it once, and its finish reasons n times"
 	}
