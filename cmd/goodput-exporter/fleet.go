@@ -56,7 +56,7 @@ func (e *simEngine) serve(l net.Listener) {
 		if !up {
 			panic(http.ErrAbortHandler) // the port is about to be closed
 		}
-		w.Header().Set("Content-Type", sim.ContentType)
+		w.Header().Set("Content-Type", e.fleet.world.ContentType(e.id))
 		w.Write(page) //nolint:errcheck // the poller may have left
 	})
 	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}

@@ -185,12 +185,13 @@ func TestReplayKeepsWhatWasMeasuredBeforeAFault(t *testing.T) {
 }
 
 func TestReplayNotesPagesThatItCouldNotUse(t *testing.T) {
+	foreign := writeFile(t, "r.jsonl", strings.Repeat(`{"t":1,"kind":"engine","target":"a","status":200,"content_type":"text/plain","body":"go_goroutines 12\n"}`+"\n", 3))
 	var out, notes bytes.Buffer
-	o := replayOptions{ConfigFile: writeFile(t, "c.yaml", chatConfig), Format: "windows", Recordings: []string{recordingPath("llm-d-sim-ramp")}, Notes: &notes}
+	o := replayOptions{ConfigFile: writeFile(t, "c.yaml", chatConfig), Format: "windows", Recordings: []string{foreign}, Notes: &notes}
 	if err := runReplay(context.Background(), o, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(notes.String(), "542 pages not used, reason dialect") {
+	if !strings.Contains(notes.String(), "3 pages not used, reason dialect") {
 		t.Errorf("notes: %q", notes.String())
 	}
 }

@@ -46,7 +46,7 @@ func (s *simulated) Next() (recording.Page, error) {
 	if s.rendered != nil {
 		s.rendered(id, sent, at)
 	}
-	p.Status, p.ContentType, p.Body = 200, sim.ContentType, body
+	p.Status, p.ContentType, p.Body = 200, s.world.ContentType(id), body
 	return p, nil
 }
 

@@ -13,7 +13,8 @@ const (
 	V1    Dialect = iota // vLLM 0.32's Python front end
 	V1Old                // vLLM 0.11.0: old names beside new ones, no admission limit, no finish reason for errors
 	// Rust is vLLM 0.32's Rust front end, in OpenMetrics. Sequences that a client aborts are counted as finished, in every
-	// histogram; responses are counted when they begin; n > 1 is refused; all clients stream, since what a response that
+	// histogram; responses are counted when they begin; n > 1 is refused; nothing counts refusals of a queue's limit, so there
+	// is none here; all clients stream, since what a response that
 	// does not stream is counted as was never seen.
 	Rust
 	// V0 is vLLM 0.6.6 with the V0 engine. Nothing of HTTP is on its page. A request's histograms count it once whatever
@@ -54,7 +55,7 @@ func (e *Engine) validateDialect() error {
 	if e.Dialect < 0 || e.Dialect >= numDialects {
 		return fmt.Errorf("engine %q: no such dialect", e.ID)
 	}
-	need(e.Dialect == V1 || e.Dialect == Rust || e.MaxQueued == 0, "has no admission limit: MaxQueued")
+	need(e.Dialect == V1 || e.MaxQueued == 0, "has no admission limit: MaxQueued")
 	need(e.Dialect.python() || e.Ranks <= 1, "has one rank here: Ranks")
 	need(e.Dialect.python() || e.Torn == 0, "has no torn pages here: Torn")
 	need(e.Dialect.python() || !e.MultiProcess, "has one kind of page: MultiProcess")

@@ -131,7 +131,7 @@ func TestWhatDialectsCount(t *testing.T) {
 		"Rust counts aborts as finished, and responses when they begin": {Engine{Dialect: Rust}, 1, map[string]float64{
 			`vllm:request_success_total{model_name="m",engine="0",finished_reason="abort"}`:  10,
 			`vllm:request_success_total{model_name="m",engine="0",finished_reason="length"}`: 30,
-			`vllm:e2e_request_latency_seconds_count`: 40, `vllm:request_params_n_count`: 40,
+			`vllm:e2e_request_latency_seconds_count`:                                         40, `vllm:request_params_n_count`: 40,
 			`http_requests_total{method="POST",status="2xx"`: 40, `http_request_duration_seconds_count`: 40,
 		}},
 		"Rust refuses n > 1": {Engine{Dialect: Rust}, 2, map[string]float64{

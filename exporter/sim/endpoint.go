@@ -86,7 +86,7 @@ func (e *endpoint) receive(r *request, bad bool) {
 		e.refusals++
 		r.settled, r.outcome = true, RejectedAdmission
 		status := 503
-		if e.config.Dialect != Rust && e.rng.Float64() < streamedRefusals {
+		if e.rng.Float64() < streamedRefusals {
 			status = 200 // it passed a first check, and was refused after the headers had been sent
 		}
 		w.after(0.002+0.004*e.rng.Float64(), e.alive(func() { e.answer(r, status, RejectedAdmission) }))

@@ -121,6 +121,7 @@ vllm:corrupted_requests_total{model_name="%M",engine="0"} 0
 # HELP vllm:request_success Count of successfully processed requests..
 # TYPE vllm:request_success counter
 ?vllm:request_success_total{model_name="%M",engine="0",finished_reason="abort"} $success.abort
+?vllm:request_success_total{model_name="%M",engine="0",finished_reason="error"} $success.error
 ?vllm:request_success_total{model_name="%M",engine="0",finished_reason="length"} $success.length
 ?vllm:request_success_total{model_name="%M",engine="0",finished_reason="stop"} $success.stop
 # HELP vllm:request_prompt_tokens Number of prefill tokens processed..
