@@ -13,9 +13,16 @@ import (
 
 // SnapshotConfig is what a SnapshotCollector needs. All fields are required.
 type SnapshotConfig struct {
-	Objectives []slo.Objective       // the contract, published whether or not an engine is under it
-	Started    float64               // when polling started, unix seconds: the created timestamp of counters of polls
-	Snapshot   func() *fold.Snapshot // the snapshot to publish; nil before the first
+	Started   float64 // when polling started, unix seconds: the created timestamp of counters of polls
+	Published func() Published
+}
+
+// Published is what is published of one moment. All but Snapshot may be left out.
+type Published struct {
+	Snapshot   *fold.Snapshot     // nil before the first
+	Objectives []slo.Objective    // the contract, published whether or not an engine is under it
+	Intervals  map[string]float64 // seconds between two polls, by engine
+	MaxSeries  int                // of one engine; 0 is no limit
 }
 
 // SnapshotCollector puts a snapshot on a page. It polls nothing and changes nothing, so any number of scrapes may run
@@ -37,10 +44,11 @@ func (c *SnapshotCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect sends everything that the snapshot knows.
 func (c *SnapshotCollector) Collect(ch chan<- prometheus.Metric) {
 	p := &page{families: c.families, ch: ch}
-	for i := range c.Objectives {
-		collectContract(p, &c.Objectives[i])
+	now := c.Published()
+	for i := range now.Objectives {
+		collectContract(p, &now.Objectives[i])
 	}
-	s := c.Snapshot()
+	s := now.Snapshot
 	if s == nil {
 		return
 	}
@@ -51,7 +59,7 @@ func (c *SnapshotCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	for i := range s.Engines {
-		c.collectEngine(p, &s.Engines[i])
+		c.collectEngine(p, &s.Engines[i], &now)
 	}
 }
 
@@ -68,8 +76,38 @@ func collectContract(p *page, o *slo.Objective) {
 
 // collectEngine sends one engine and its ranks, and how many series that was. Of an engine that is no target any more
 // only what was counted is sent: it is neither up nor down.
-func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
-	before := p.series
+func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine, now *Published) {
+	kinds := []part{p.part(func() { c.collectEndpoint(p, e, now.Intervals[e.ID]) })}
+	if e.Phase != fold.PhaseUnseen {
+		for _, collect := range []func(*page, *fold.Engine, *fold.Rank){collectRank, collectMainHistograms, collectOtherHistograms, collectQuantiles} {
+			kinds = append(kinds, p.part(func() {
+				for i := range e.Ranks {
+					collect(p, e, &e.Ranks[i])
+				}
+			}))
+		}
+	}
+	// The endpoint itself always stays; of the rest the first kinds that fit, each whole: half a kind would differ from
+	// one scrape to the next.
+	const counts = 2 // of the series below
+	sent, dropped := kinds[0].series, 0
+	p.sendPart(kinds[0])
+	for _, kind := range kinds[1:] {
+		if dropped > 0 || now.MaxSeries > 0 && sent+kind.series+counts > now.MaxSeries {
+			dropped += kind.series
+			continue
+		}
+		sent += kind.series
+		p.sendPart(kind)
+	}
+	if !e.Gone {
+		p.gauge(catalog.EngineSeries, float64(sent+counts), e.ID)
+		p.gauge(catalog.SeriesDropped, float64(dropped), e.ID)
+	}
+}
+
+// collectEndpoint sends what holds for the engine as a whole.
+func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, interval float64) {
 	// Polls are counted from the first one on, which may be before the first page and so before e.Since, but not
 	// before the exporter started.
 	for _, t := range e.Failures {
@@ -80,6 +118,9 @@ func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
 	}
 	if !e.Gone {
 		collectState(p, e)
+		if interval > 0 {
+			p.gauge(catalog.PollInterval, interval, e.ID)
+		}
 	}
 	if e.Phase != fold.PhaseUnseen {
 		collectSeen(p, e)
@@ -87,12 +128,6 @@ func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine) {
 		for i := range e.SLOs {
 			collectSLO(p, e, &e.SLOs[i])
 		}
-		for i := range e.Ranks {
-			collectRank(p, e, &e.Ranks[i])
-		}
-	}
-	if !e.Gone {
-		p.gauge(catalog.EngineSeries, float64(p.series-before+1), e.ID)
 	}
 }
 
@@ -171,11 +206,12 @@ func collectSLO(p *page, e *fold.Engine, s *fold.SLO) {
 	if !s.Judged {
 		return
 	}
-	p.counter(catalog.SLORequests, float64(s.Requests), e.Since, e.ID, name, e.Model)
-	p.counter(catalog.SLOQualifiedLower, float64(s.Lower), e.Since, e.ID, name, e.Model)
-	p.counter(catalog.SLOQualifiedUpper, float64(s.Upper), e.Since, e.ID, name, e.Model)
+	since := max(e.Since, s.Since)
+	p.counter(catalog.SLORequests, float64(s.Requests), since, e.ID, name, e.Model)
+	p.counter(catalog.SLOQualifiedLower, float64(s.Lower), since, e.ID, name, e.Model)
+	p.counter(catalog.SLOQualifiedUpper, float64(s.Upper), since, e.ID, name, e.Model)
 	for _, v := range s.Violations {
-		collectSpan(p, catalog.SLOViolations, fold.Span{Lower: v.Lower, Upper: v.Upper, Known: true}, e.Since,
+		collectSpan(p, catalog.SLOViolations, fold.Span{Lower: v.Lower, Upper: v.Upper, Known: true}, since,
 			e.ID, name, v.Metric.String(), e.Model)
 	}
 }

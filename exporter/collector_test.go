@@ -22,7 +22,9 @@ import (
 )
 
 func snapshotCollector(s *fold.Snapshot) *SnapshotCollector {
-	return NewSnapshotCollector(SnapshotConfig{Objectives: objectives(), Started: startedAt, Snapshot: func() *fold.Snapshot { return s }})
+	return NewSnapshotCollector(SnapshotConfig{Started: startedAt, Published: func() Published {
+		return Published{Snapshot: s, Objectives: objectives(), Intervals: map[string]float64{"a": 2, "b": 4, "c": 2, "d": 2, "e": 2, "f": 2}, MaxSeries: 10_000}
+	}})
 }
 
 // gather collects through a pedantic registry, which refuses what is inconsistent.
@@ -170,14 +172,14 @@ func TestWhatIsUnknownIsAbsent(t *testing.T) {
 		"a value that is not a number":                    {func(s *fold.Snapshot) { s.Engines[0].Ranks[0].Coverage[0].Ratio = math.NaN() }, []string{"goodput_window_coverage_ratio"}, nil},
 		"a family that no engine has":                     {func(s *fold.Snapshot) { s.Layouts[fact.TPOT] = 0 }, []string{"goodput_histogram_layouts"}, nil},
 		"an engine that is no target any more, but was never seen": {func(s *fold.Snapshot) { s.Engines[3].Gone = true },
-			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_up", "goodput_series"}, nil},
+			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_up", "goodput_series", "goodput_series_dropped"}, nil},
 		"an engine that is no target any more, and had been judged": {func(s *fold.Snapshot) { s.Engines[2].Gone = true },
-			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_up", "goodput_series"}, nil},
+			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_up", "goodput_series", "goodput_series_dropped"}, nil},
 		"an engine that is no target any more, and could not be judged": {func(s *fold.Snapshot) { s.Engines[4].Gone = true },
-			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_progressing",
-				"goodput_engine_up", "goodput_ledger_unanswerable_info", "goodput_series", "goodput_slo_unanswerable_info"}, nil},
+			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_progressing",
+				"goodput_engine_up", "goodput_ledger_unanswerable_info", "goodput_series", "goodput_series_dropped", "goodput_slo_unanswerable_info"}, nil},
 		"an engine that is forgotten": {func(s *fold.Snapshot) { s.Engines = slices.Delete(s.Engines, 3, 4) },
-			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_failures_total", "goodput_engine_up", "goodput_series"}, nil},
+			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_failures_total", "goodput_engine_poll_interval_seconds", "goodput_engine_up", "goodput_series", "goodput_series_dropped"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := func(s *fold.Snapshot) map[string]bool {
@@ -289,15 +291,14 @@ func TestMetricsMustFitTheirDeclaration(t *testing.T) {
 		}, "1 counts for 1 edges"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ch := make(chan prometheus.Metric, 1)
-			p := &page{families: newFamilies(), ch: ch}
-			c.send(p)
-			err := (<-ch).Write(&dto.Metric{})
+			p := &page{families: newFamilies()}
+			out := p.part(func() { c.send(p) })
+			err := out.metrics[0].Write(&dto.Metric{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
-			if p.series != 0 {
-				t.Errorf("counted as %d series", p.series)
+			if out.series != 0 {
+				t.Errorf("counted as %d series", out.series)
 			}
 		})
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
-	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
 // Source knows the targets of this moment. Their ids are unique; of two targets with one id the first is polled.
@@ -26,8 +25,11 @@ type Source interface {
 
 // Poller reads one engine's page. It returns when the context is done at the latest, is called for many targets at
 // once but never twice at once for one, and puts no secret into the poll's detail.
+//
+// Forget drops what is kept for a target that is none any more; it is not called while a poll of the target goes on.
 type Poller interface {
 	Poll(context.Context, fact.Target) fact.Poll
+	Forget(id string)
 }
 
 // Reducer folds what a round brought into a snapshot, which it does not write to afterwards.
@@ -35,30 +37,38 @@ type Reducer interface {
 	Apply(fold.Round) *fold.Snapshot
 }
 
-// Config is what an Exporter needs. Parallel, Logger, Started and Version may be left out.
+// Config is what an Exporter needs. Parallel, Logger, Started, Version and Inputs may be left out.
 type Config struct {
-	Interval time.Duration // from the start of one round to the start of the next
-	Timeout  time.Duration // of one poll; the round's deadline of 0.8 Interval cuts it short
-	Parallel int           // polls that are worked on at once; 64 by default
+	Settings
 
-	Source     Source
-	Poller     Poller
-	Reducer    Reducer
-	Objectives []slo.Objective // what the reducer judges, for the published contract
+	Parallel int // polls that are worked on at once; 64 by default
+	Reducer  Reducer
 
 	Logger  *slog.Logger // nothing is logged by default
 	Started time.Time    // when polling starts; now by default. The reducer must have been told the same
 	Version string       // of this program, for people
+	Inputs  func() Inputs
+}
+
+// Inputs says how what the exporter is fed with is doing, but for the engines. It is asked at each scrape.
+type Inputs struct {
+	ReloadOK                                             bool
+	Reloaded                                             time.Time // when the configuration in use was read
+	TargetFilesBroken, TargetsRefused, AccessFilesBroken int
 }
 
 // Exporter polls in rounds and serves the last round's snapshot.
 type Exporter struct {
-	interval time.Duration
-	source   Source
-	reducer  Reducer
-	fan      *fan
-	journal  *journal
-	log      *slog.Logger
+	config  Config
+	reducer Reducer
+	fan     *fan
+	journal *journal
+	log     *slog.Logger
+
+	settings atomic.Pointer[settings] // in force
+	pending  atomic.Pointer[settings] // from the next round on; nil: no others
+	paces    *paces                   // these two are Run's
+	known    map[string]bool          // ids of targets that have been polled
 
 	begun    atomic.Pointer[time.Time] // when Run began
 	last     atomic.Pointer[view]
@@ -68,7 +78,9 @@ type Exporter struct {
 
 // view is what one round left behind for all who read. It is never written to after it was published.
 type view struct {
+	settings       *settings
 	snapshot       *fold.Snapshot
+	intervals      map[string]float64 // seconds between two polls, by target
 	ended          time.Time
 	rounds, missed uint64
 	down           map[string]fact.Poll // the failed polls of the round, by target
@@ -92,12 +104,18 @@ func New(c Config) (*Exporter, error) {
 		return nil, fmt.Errorf("exporter: %w", err)
 	}
 	e := &Exporter{
-		interval: c.Interval, source: c.Source, reducer: c.Reducer, log: c.Logger,
-		fan:      newFan(c.Poller, c.Timeout, c.Parallel, c.Logger),
+		config: c, reducer: c.Reducer, log: c.Logger,
+		fan:      newFan(c.Parallel, c.Logger),
 		journal:  newJournal(c.Logger),
+		known:    map[string]bool{},
 		duration: newDuration(),
 	}
-	var err error
+	first, err := e.newSettings(c.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: %w", err)
+	}
+	e.settings.Store(first)
+	e.paces = newPaces(&first.Settings)
 	if e.handler, err = e.newHandler(c); err != nil {
 		return nil, fmt.Errorf("exporter: %w", err)
 	}
@@ -111,18 +129,9 @@ func (c *Config) validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	need(c.Interval > 0, "interval %v must be positive", c.Interval)
-	need(c.Timeout > 0, "timeout %v must be positive", c.Timeout)
 	need(c.Parallel > 0, "parallel %d must be positive", c.Parallel)
-	need(c.Source != nil, "a source of targets is missing")
-	need(c.Poller != nil, "a poller is missing")
 	need(c.Reducer != nil, "a reducer is missing")
-	names := map[string]bool{}
-	for _, o := range c.Objectives {
-		need(!names[o.Name], "two objectives are called %q: names must differ", o.Name)
-		names[o.Name] = true
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.mistakes()...)...)
 }
 
 // Snapshot is what the last round said; nil before the first has ended. It must not be written to.
@@ -135,5 +144,5 @@ func (e *Exporter) view() *view {
 	if v := e.last.Load(); v != nil {
 		return v
 	}
-	return &view{}
+	return &view{settings: e.settings.Load()}
 }

@@ -45,6 +45,7 @@ func named(ids ...string) *targets {
 type pollerFunc func(context.Context, fact.Target) fact.Poll
 
 func (f pollerFunc) Poll(ctx context.Context, t fact.Target) fact.Poll { return f(ctx, t) }
+func (pollerFunc) Forget(string)                                       {}
 
 // after answers with a page after a while, or with a timeout when the context ends before.
 func after(ctx context.Context, d time.Duration) fact.Poll {
@@ -141,7 +142,7 @@ func start(t *testing.T, s Source, p pollerFunc, tune func(*Config)) *world {
 		return a
 	}
 	c := Config{
-		Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: s, Poller: p, Reducer: w.reducer,
+		Settings: Settings{Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: s, Poller: p}, Reducer: w.reducer,
 		Logger: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{ReplaceAttr: plain})),
 	}
 	if tune != nil {

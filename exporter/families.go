@@ -44,7 +44,29 @@ func newFamilies() families {
 type page struct {
 	families families
 	ch       chan<- prometheus.Metric
-	series   int // sent so far, as a scraper counts them
+	held     *part // where metrics go instead, while it is not nil
+}
+
+// part is some metrics that have not been sent yet.
+type part struct {
+	metrics []prometheus.Metric
+	series  int // as a scraper counts them
+}
+
+// part collects metrics without sending them.
+func (p *page) part(collect func()) part {
+	var out part
+	p.held = &out
+	collect()
+	p.held = nil
+	return out
+}
+
+// sendPart sends what was collected.
+func (p *page) sendPart(part part) {
+	for _, m := range part.metrics {
+		p.ch <- m
+	}
 }
 
 // gauge sends a gauge. A value that is not a number is unknown, and what is unknown is not sent.
@@ -176,7 +198,10 @@ func (p *page) send(name string, err error, series int, build func() (prometheus
 		err = fmt.Errorf("series %s %w", name, err)
 		m, series = prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err), 0
 	}
-	p.series += series
+	if p.held != nil {
+		p.held.metrics, p.held.series = append(p.held.metrics, m), p.held.series+series
+		return
+	}
 	p.ch <- m
 }
 

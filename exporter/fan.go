@@ -17,10 +17,8 @@ import (
 // fan polls many targets at once so that each pays for itself only: it has its own goroutine, its own deadline, and
 // its own fate.
 type fan struct {
-	poller  Poller
-	timeout time.Duration
-	slots   chan struct{} // one for each poll that is worked on
-	log     *slog.Logger
+	slots chan struct{} // one for each poll that is worked on
+	log   *slog.Logger
 
 	mu     sync.Mutex
 	busy   map[string]bool // targets with a poll that has not returned, maybe of an earlier round
@@ -33,16 +31,16 @@ type polled struct {
 	target fact.Target
 }
 
-func newFan(p Poller, timeout time.Duration, parallel int, log *slog.Logger) *fan {
-	return &fan{poller: p, timeout: timeout, slots: make(chan struct{}, parallel), log: log, busy: map[string]bool{}}
+func newFan(parallel int, log *slog.Logger) *fan {
+	return &fan{slots: make(chan struct{}, parallel), log: log, busy: map[string]bool{}}
 }
 
 // poll polls all targets and returns one poll of each, in their order, when the last has answered or the deadline has
-// passed. A poller that does not heed its context is left behind: its target has timed out, and what it says later is
+// passed. Polls go on by the settings that they began with. A poller that does not heed its context is left behind: its target has timed out, and what it says later is
 // not heard.
 //
 // When the program ends, poll returns at once, whatever is still to come.
-func (f *fan) poll(program context.Context, deadline time.Time, targets []fact.Target) []polled {
+func (f *fan) poll(program context.Context, s *settings, deadline time.Time, targets []fact.Target) []polled {
 	ctx, cancel := context.WithDeadline(program, deadline)
 	defer cancel()
 	type result struct {
@@ -61,11 +59,11 @@ func (f *fan) poll(program context.Context, deadline time.Time, targets []fact.T
 		}
 		waiting++
 		f.flying.Go(func() {
-			results <- result{i, f.one(ctx, t, patience)}
+			results <- result{i, f.one(ctx, s, t, patience)}
 		})
 	}
 	// Polls that end because of the deadline say how far they came; they get a moment to say it.
-	moment := time.NewTimer(time.Until(deadline) + f.timeout/20)
+	moment := time.NewTimer(time.Until(deadline) + s.Timeout/20)
 	defer moment.Stop()
 	for ; waiting > 0; waiting-- {
 		select {
@@ -90,7 +88,7 @@ func (f *fan) patience(round time.Duration, targets int) time.Duration {
 
 // one polls one claimed target within its own deadline, and releases it. A panic costs this target its poll, and
 // nothing else.
-func (f *fan) one(ctx context.Context, t fact.Target, patience time.Duration) (p fact.Poll) {
+func (f *fan) one(ctx context.Context, s *settings, t fact.Target, patience time.Duration) (p fact.Poll) {
 	defer f.release(t.ID)
 	defer func() {
 		if r := recover(); r != nil {
@@ -107,9 +105,9 @@ func (f *fan) one(ctx context.Context, t fact.Target, patience time.Duration) (p
 	defer free()
 	defer time.AfterFunc(patience, free).Stop()
 
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	p = f.poller.Poll(ctx, t)
+	p = s.Poller.Poll(ctx, t)
 	p.Target = t.ID
 	p.Detail = scrub(p.Detail, t.URL)
 	if p.Sample == nil && p.Reason == "" {
@@ -132,6 +130,13 @@ func (f *fan) release(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.busy, id)
+}
+
+// flies reports whether a poll of a target has not returned yet.
+func (f *fan) flies(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.busy[id]
 }
 
 // drain waits until all polls have returned, but no longer than the limit.

@@ -25,7 +25,7 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	started := unix(c.Started)
 	for _, collector := range []prometheus.Collector{
-		NewSnapshotCollector(SnapshotConfig{Objectives: c.Objectives, Started: started, Snapshot: e.Snapshot}),
+		NewSnapshotCollector(SnapshotConfig{Started: started, Published: e.published}),
 		&roundsCollector{families: newFamilies(), started: started, exporter: e},
 		version.NewCollector("goodput"),
 		collectors.NewGoCollector(),
@@ -34,10 +34,6 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 		if err := registry.Register(collector); err != nil {
 			return nil, fmt.Errorf("register collector: %w", err)
 		}
-	}
-	pages, err := web.New(web.Config{View: e.webView, Objectives: c.Objectives, Address: shownURL, Version: c.Version, Logger: c.Logger})
-	if err != nil {
-		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
@@ -56,15 +52,21 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /-/ready", e.serveReady)
 	mux.HandleFunc("GET /debug/round", e.serveRound)
 	for _, path := range []string{"GET /{$}", "GET /engine/", "GET /slo/"} {
-		mux.Handle(path, pages)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { e.view().settings.pages.ServeHTTP(w, r) })
 	}
 	return secured(mux), nil
+}
+
+// published is what the metrics page is about.
+func (e *Exporter) published() Published {
+	v := e.view()
+	return Published{Snapshot: v.snapshot, Objectives: v.settings.Objectives, Intervals: v.intervals, MaxSeries: v.settings.MaxSeries}
 }
 
 // webView is what the status page is about.
 func (e *Exporter) webView() web.View {
 	v := e.view()
-	return web.View{Snapshot: v.snapshot, Ended: v.ended, Interval: e.interval, Rounds: v.rounds, Missed: v.missed, Down: v.down}
+	return web.View{Snapshot: v.snapshot, Ended: v.ended, Interval: v.settings.Interval, Rounds: v.rounds, Missed: v.missed, Down: v.down}
 }
 
 // secured sets the headers that keep a browser from doing anything with a page but showing it.

@@ -38,9 +38,9 @@ func secretTargets() *targets {
 func polledOnce(t *testing.T, p pollerFunc, log io.Writer) *Exporter {
 	t.Helper()
 	e, err := New(Config{
-		Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: secretTargets(), Poller: p, Objectives: objectives(),
-		Reducer: &recorder{change: func(s *fold.Snapshot) { *s = *fixture() }},
-		Logger:  slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Started: time.Unix(startedAt, 0),
+		Settings: Settings{Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: secretTargets(), Poller: p, Objectives: objectives()},
+		Reducer:  &recorder{change: func(s *fold.Snapshot) { *s = *fixture() }},
+		Logger:   slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Started: time.Unix(startedAt, 0),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,22 +10,19 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 )
 
-// histogramNames are the families that are re-exported, with the names of their two images. Inference is not among
-// them: it is prefill and decode together.
-func histogramNames(f fact.Family) (ceil, floor string, exported bool) {
+// histogramNames are the names of the two images of a family. Inference has none: it is prefill and decode together.
+func histogramNames(f fact.Family) (ceil, floor string) {
 	switch f {
-	case fact.Inference:
-		return "", "", false
 	case fact.PromptTokens:
-		return catalog.PromptTokens + catalog.Ceil, catalog.PromptTokens + catalog.Floor, true
+		return catalog.PromptTokens + catalog.Ceil, catalog.PromptTokens + catalog.Floor
 	case fact.OutputTokens:
-		return catalog.OutputTokens + catalog.Ceil, catalog.OutputTokens + catalog.Floor, true
+		return catalog.OutputTokens + catalog.Ceil, catalog.OutputTokens + catalog.Floor
 	}
 	base := catalog.LatencyHistogram(f.String())
-	return base + catalog.CeilSeconds, base + catalog.FloorSeconds, true
+	return base + catalog.CeilSeconds, base + catalog.FloorSeconds
 }
 
-// collectRank sends what one scheduler says.
+// collectRank sends what one scheduler says, but for its histograms and quantiles.
 func collectRank(p *page, e *fold.Engine, r *fold.Rank) {
 	since := cmp.Or(r.Since, e.Since)
 	for _, c := range finishReasons(r.Sequences) {
@@ -47,14 +44,6 @@ func collectRank(p *page, e *fold.Engine, r *fold.Rank) {
 	if r.Preemptions.Known {
 		p.counter(catalog.EnginePreemptions, r.Preemptions.V, since, r.ID, r.Model)
 	}
-	for f, h := range r.Histograms {
-		ceil, floor, exported := histogramNames(fact.Family(f))
-		if h == nil || !exported {
-			continue
-		}
-		p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, since, r.ID, r.Model)
-		p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, since, r.ID, r.Model)
-	}
 	for _, c := range r.Coverage {
 		p.gauge(catalog.WindowCoverage, c.Ratio, r.ID, span(seconds(c.Window)), r.Model)
 	}
@@ -73,6 +62,32 @@ func collectFresh(p *page, r *fold.Rank) {
 	}
 	if r.KVUsage.Known {
 		p.gauge(catalog.EngineKVUsage, r.KVUsage.V, r.ID, r.Model)
+	}
+}
+
+// The histograms that answer whether a promise is kept, and those that say why not.
+func collectMainHistograms(p *page, e *fold.Engine, r *fold.Rank) {
+	collectHistograms(p, e, r, fact.TTFT, fact.TPOT, fact.E2E, fact.TokenGap)
+}
+
+func collectOtherHistograms(p *page, e *fold.Engine, r *fold.Rank) {
+	collectHistograms(p, e, r, fact.Queue, fact.Prefill, fact.Decode, fact.PromptTokens, fact.OutputTokens)
+}
+
+func collectHistograms(p *page, e *fold.Engine, r *fold.Rank, families ...fact.Family) {
+	for _, f := range families {
+		if h := r.Histograms[f]; h != nil {
+			ceil, floor := histogramNames(f)
+			p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, e.Since, r.ID, r.Model)
+			p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, e.Since, r.ID, r.Model)
+		}
+	}
+}
+
+// collectQuantiles sends the quantiles of sliding windows, while the page is young.
+func collectQuantiles(p *page, _ *fold.Engine, r *fold.Rank) {
+	if !r.Fresh {
+		return
 	}
 	for _, q := range r.Quantiles {
 		if q.Metric == fact.PromptTokens || q.Metric == fact.OutputTokens {

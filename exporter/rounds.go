@@ -25,21 +25,23 @@ func (e *Exporter) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var missed uint64
+	defer e.end()
 	for {
 		select {
 		case <-ctx.Done():
 			return e.fan.drain(drainLimit)
 		case <-timer.C:
 		}
+		interval := e.follow().Interval
 		e.round(ctx, missed)
-		due = due.Add(e.interval)
+		due = due.Add(interval)
 		var n uint64
 		if late := time.Since(due); late > 0 {
-			n = uint64(late/e.interval) + 1
-			due = due.Add(time.Duration(n) * e.interval)
+			n = uint64(late/interval) + 1
+			due = due.Add(time.Duration(n) * interval)
 		}
 		missed += n
-		e.journal.pace(n, e.interval)
+		e.journal.pace(n, interval)
 		timer.Reset(time.Until(due))
 	}
 }
@@ -52,25 +54,63 @@ const drainLimit = 500 * time.Millisecond
 // program is not published: it would show every engine as down.
 func (e *Exporter) round(ctx context.Context, missed uint64) {
 	start := time.Now()
-	polls := e.fan.poll(ctx, start.Add(e.interval*8/10), distinct(e.source.Targets()))
+	now := e.settings.Load()
+	due := e.paces.due(distinct(now.Source.Targets()))
+	polls := e.fan.poll(ctx, now, start.Add(now.Interval*8/10), due)
 	if ctx.Err() != nil {
 		return
 	}
 	// A target that went away during the round, or that is another engine now, is not published any more, whatever
 	// its poll brought.
-	targets := distinct(e.source.Targets())
+	targets := distinct(now.Source.Targets())
 	round := fold.Round{At: unix(time.Now()), Targets: targets, Polls: current(polls, targets)}
-	v := &view{snapshot: e.reducer.Apply(round), missed: missed, down: map[string]fact.Poll{}}
-	for _, p := range round.Polls {
-		if p.Sample == nil {
-			v.down[p.Target] = p
-		}
+	e.paces.note(round.Polls, e.log)
+	v := &view{
+		settings: now, snapshot: e.reducer.Apply(round), missed: missed, intervals: e.paces.intervals(),
+		down: failures(e.view().down, targets, round.Polls),
 	}
 	v.rounds = e.view().rounds + 1
 	v.ended = time.Now()
 	e.duration.Observe(v.ended.Sub(start).Seconds())
 	e.last.Store(v)
 	e.journal.note(v, targets)
+	e.forget(now.Poller, targets)
+}
+
+// failures are the last polls of the targets that are down: those of this round, and for a target that was not polled in
+// it, that of an earlier one.
+func failures(before map[string]fact.Poll, targets []fact.Target, polls []fact.Poll) map[string]fact.Poll {
+	polled := make(map[string]bool, len(polls))
+	out := map[string]fact.Poll{}
+	for _, p := range polls {
+		polled[p.Target] = true
+		if p.Sample == nil {
+			out[p.Target] = p
+		}
+	}
+	for _, t := range targets {
+		if p, down := before[t.ID]; down && !polled[t.ID] {
+			out[t.ID] = p
+		}
+	}
+	return out
+}
+
+// forget has the poller drop what it keeps for targets that are none any more, as soon as no poll of theirs goes on.
+func (e *Exporter) forget(p Poller, targets []fact.Target) {
+	gone := e.known
+	e.known = make(map[string]bool, len(targets))
+	for _, t := range targets {
+		e.known[t.ID] = true
+		delete(gone, t.ID)
+	}
+	for id := range gone {
+		if e.fan.flies(id) {
+			e.known[id] = true // next time
+			continue
+		}
+		p.Forget(id)
+	}
 }
 
 // distinct leaves out targets whose id another before them has.
@@ -124,9 +164,15 @@ func (c *roundsCollector) Collect(ch chan<- prometheus.Metric) {
 	v := c.exporter.view()
 	p.counter(catalog.Rounds, float64(v.rounds), c.started)
 	p.counter(catalog.RoundsMissed, float64(v.missed), c.started)
-	// The configuration is read at the start and not again, and without one that can be used there is no start.
-	p.gauge(catalog.ReloadOK, 1)
-	p.gauge(catalog.ReloadTime, c.started)
+	in := Inputs{ReloadOK: true, Reloaded: c.exporter.config.Started}
+	if c.exporter.config.Inputs != nil {
+		in = c.exporter.config.Inputs()
+	}
+	p.gauge(catalog.ReloadOK, truth(in.ReloadOK))
+	p.gauge(catalog.ReloadTime, unix(in.Reloaded))
+	p.gauge(catalog.FilesBroken, float64(in.TargetFilesBroken))
+	p.gauge(catalog.Refused, float64(in.TargetsRefused))
+	p.gauge(catalog.AccessBroken, float64(in.AccessFilesBroken))
 	c.exporter.duration.Collect(ch)
 }
 
@@ -137,11 +183,14 @@ func (e *Exporter) health(now time.Time) error {
 		return errors.New("polling has not begun")
 	}
 	what, since := "polling began", *begun
-	if v := e.last.Load(); v != nil {
+	v := e.view()
+	if v.rounds > 0 {
 		what, since = "the last round ended", v.ended
 	}
-	if age := now.Sub(since); age > 3*e.interval {
-		return fmt.Errorf("%s %v ago, and one is due every %v", what, age.Round(time.Millisecond), e.interval)
+	// Right after a reload the next round is due by the interval before.
+	interval := max(v.settings.Interval, e.settings.Load().Interval)
+	if age := now.Sub(since); age > 3*interval {
+		return fmt.Errorf("%s %v ago, and one is due every %v", what, age.Round(time.Millisecond), interval)
 	}
 	return nil
 }

@@ -237,7 +237,7 @@ func TestHealthIsProgress(t *testing.T) {
 
 func TestHealthBeforeTheFirstRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(Config{Interval: time.Second, Timeout: time.Second, Source: named(), Poller: pollerFunc(nil), Reducer: &recorder{}})
+		e, err := New(Config{Settings: Settings{Interval: time.Second, Timeout: time.Second, Source: named(), Poller: pollerFunc(nil)}, Reducer: &recorder{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestHealthBeforeTheFirstRound(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	o := objectives()
 	o = append(o, o[0])
-	_, err := New(Config{Interval: -1, Parallel: -1, Objectives: o})
+	_, err := New(Config{Settings: Settings{Interval: -1, Objectives: o}, Parallel: -1})
 	if err == nil {
 		t.Fatal("accepted")
 	}

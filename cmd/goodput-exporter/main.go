@@ -54,6 +54,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	serve := app.Command("serve", "Poll the engines and serve what they add up to.")
 	serveConfig := configFile(serve)
 	listen := kingpinflag.AddFlags(serve, "127.0.0.1:9810")
+	lifecycle := serve.Flag("web.enable-lifecycle", "POST /-/reload reads the configuration again, as SIGHUP always does.").Bool()
 
 	check := app.Command("check", "Check a configuration and, against an engine's page or a recording, which SLOs it can answer.")
 	checkConfig := configFile(check)
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	}
 	switch command {
 	case serve.FullCommand():
-		err = runServe(ctx, *serveConfig, listen, promslog.New(logging))
+		err = runServe(ctx, *serveConfig, *lifecycle, listen, promslog.New(logging))
 	case check.FullCommand():
 		err = runCheck(ctx, *checkConfig, *checkSource, out, notes)
 	case replay.FullCommand():

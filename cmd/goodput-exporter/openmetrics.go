@@ -46,9 +46,10 @@ func newOpenMetricsSink(cfg *config.Config, step time.Duration, out io.Writer) (
 	}
 	s := &openMetricsSink{out: out, step: step.Seconds(), families: map[string]*replayedFamily{}}
 	registry := prometheus.NewRegistry()
-	collector := exporter.NewSnapshotCollector(exporter.SnapshotConfig{
-		Objectives: cfg.Objectives(), Snapshot: func() *fold.Snapshot { return s.current },
-	})
+	objectives := cfg.Objectives()
+	collector := exporter.NewSnapshotCollector(exporter.SnapshotConfig{Published: func() exporter.Published {
+		return exporter.Published{Snapshot: s.current, Objectives: objectives, MaxSeries: cfg.Engines.MaxSeries}
+	}})
 	if err := registry.Register(collector); err != nil {
 		return nil, fmt.Errorf("register the collector: %w", err)
 	}

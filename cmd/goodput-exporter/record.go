@@ -82,7 +82,7 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 
 // pageFetcher asks the configuration's engines as the exporter would.
 func pageFetcher(cfg *config.Config) (*engine.Fetcher, error) {
-	return engine.New(engine.FetcherConfig{Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody})
+	return engine.New(fetcherConfig(cfg))
 }
 
 // recorder polls in rounds and writes what comes back.

@@ -3,46 +3,43 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
-
-	"github.com/goodput-exporter/goodput-exporter/exporter/config"
-	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 )
 
 // shutdownGrace is how long requests that are being answered may take when the program ends.
 const shutdownGrace = time.Second
 
 // runServe polls and serves until the context is done. Listening on a taken port, or a faulty web configuration, ends
-// it with an error.
-func runServe(ctx context.Context, configFile string, flags *web.FlagConfig, log *slog.Logger) error {
-	cfg, err := config.Load(configFile)
+// it with an error. SIGHUP has the configuration read again, and so has POST /-/reload with lifecycle.
+func runServe(ctx context.Context, configFile string, lifecycle bool, flags *web.FlagConfig, log *slog.Logger) error {
+	e, err := newServed(configFile, log)
 	if err != nil {
 		return err
 	}
-	if len(cfg.Engines.Targets) == 0 {
-		return fmt.Errorf("%s: engines.targets is empty, so there is nothing to poll: add for example engines: {targets: [{id: a, url: \"http://127.0.0.1:8000/metrics\"}]}", configFile)
+	mux := http.NewServeMux()
+	mux.Handle("/", e.Handler())
+	for _, method := range []string{http.MethodPost, http.MethodPut} {
+		mux.HandleFunc(method+" /-/reload", e.serveReload(lifecycle))
 	}
-	for _, idle := range cfg.Idle() {
-		log.Warn("Key without effect", "file", configFile, "why", idle)
-	}
-	started := time.Now()
-	e, err := newExporter(cfg, fold.New(foldOptions(cfg, unix(started))), started, log)
-	if err != nil {
-		return err
-	}
-	server := newServer(e.Handler(), log)
+	server := newServer(mux, log)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served, polled := make(chan error, 1), make(chan error, 1)
 	go func() { served <- web.ListenAndServe(server, flags, log) }()
 	go func() { polled <- e.Run(ctx) }()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	followed := make(chan struct{})
+	go func() { defer close(followed); e.follow(ctx, hangups) }()
 
-	log.Info("Polling", "engines", len(cfg.Engines.Targets), "slos", len(cfg.SLOs), "interval", cfg.Poll.Interval)
 	var serveErr error
 	select {
 	case serveErr = <-served:
@@ -56,7 +53,10 @@ func runServe(ctx context.Context, configFile string, flags *web.FlagConfig, log
 	if errors.Is(serveErr, http.ErrServerClosed) {
 		serveErr = nil
 	}
-	return errors.Join(serveErr, shutdownErr, <-polled)
+	<-followed
+	err = errors.Join(serveErr, shutdownErr, <-polled)
+	e.wait()
+	return err
 }
 
 // newServer serves with limits on everything that a client could draw out.

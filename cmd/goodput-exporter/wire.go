@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/version"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery"
+	"github.com/goodput-exporter/goodput-exporter/collectors/discovery/file"
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
 	"github.com/goodput-exporter/goodput-exporter/exporter"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 )
 
@@ -45,26 +49,121 @@ func foldOptions(cfg *config.Config, started float64) fold.Options {
 	return o
 }
 
-// newExporter builds what a configuration asks for, on a state that may have seen some of it already: started is when that
-// began.
-func newExporter(cfg *config.Config, state *fold.State, started time.Time, log *slog.Logger) (*exporter.Exporter, error) {
-	source, err := discovery.NewStatic(cfg.Targets())
+// slowest is how many rounds an engine whose page is dear may be left alone for.
+const slowest = 4
+
+// maxInterval is up to which an engine is polled less often than configured: a judgement window needs four pages, and the
+// gauges of a page must not grow old before the next one comes. An engine that may be polled fast serves nobody.
+func maxInterval(cfg *config.Config) time.Duration {
+	if cfg.Poll.AllowFast {
+		return cfg.Poll.Interval
+	}
+	young := max(staleLeast*time.Second, 3*cfg.Poll.Interval) * 8 / 10
+	return max(cfg.Poll.Interval, min(slowest*cfg.Poll.Interval, cfg.Judgement.Window/4, young))
+}
+
+// fetcherConfig is how a configuration's engines are asked.
+func fetcherConfig(cfg *config.Config) engine.FetcherConfig {
+	f := engine.FetcherConfig{
+		Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody, Access: accessOf(cfg, &cfg.Engines.Access), Of: map[string]engine.Access{},
+	}
+	for _, t := range cfg.Engines.Targets {
+		if t.Access != nil {
+			f.Of[t.ID] = accessOf(cfg, t.Access)
+		}
+	}
+	return f
+}
+
+func accessOf(cfg *config.Config, a *config.Access) engine.Access {
+	out := engine.Access{
+		BearerTokenFile: cfg.Path(a.BearerTokenFile), CAFile: cfg.Path(a.TLS.CAFile), CertFile: cfg.Path(a.TLS.CertFile), KeyFile: cfg.Path(a.TLS.KeyFile),
+		ServerName: a.TLS.ServerName, InsecureSkipVerify: a.TLS.InsecureSkipVerify, Proxy: a.Proxy.URL.Reveal(),
+	}
+	if a.BasicAuth != nil {
+		out.Username, out.PasswordFile = a.BasicAuth.Username, cfg.Path(a.BasicAuth.PasswordFile)
+	}
+	return out
+}
+
+// generation is one configuration at work: what a reload makes anew and puts in the place of what was.
+type generation struct {
+	cfg     *config.Config
+	fetcher *engine.Fetcher
+	targets *discovery.Union
+	files   *file.Watcher // nil without files
+	ended   context.CancelFunc
+}
+
+// newGeneration builds what a configuration asks for. It follows files from here on, as part of running, and must be
+// retired.
+func newGeneration(cfg *config.Config, running *sync.WaitGroup, log *slog.Logger) (*generation, error) {
+	fixed, err := discovery.NewStatic(cfg.Targets())
 	if err != nil {
 		return nil, fmt.Errorf("engines.targets: %w", err)
 	}
-	fetcher, err := engine.New(engine.FetcherConfig{Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody})
+	g := &generation{cfg: cfg}
+	if g.fetcher, err = engine.New(fetcherConfig(cfg)); err != nil {
+		return nil, err
+	}
+	ctx, ended := context.WithCancel(context.Background())
+	g.ended = ended
+	listers := []discovery.Lister{fixed}
+	if len(cfg.Engines.Files) > 0 {
+		patterns := make([]string, len(cfg.Engines.Files))
+		for i, p := range cfg.Engines.Files {
+			patterns[i] = cfg.Path(p)
+		}
+		if g.files, err = file.New(file.Config{Patterns: patterns, Parse: listedTargets, Logger: log}); err != nil {
+			ended()
+			return nil, fmt.Errorf("engines.files: %w", err)
+		}
+		listers = append(listers, g.files)
+		running.Go(func() { _ = g.files.Run(ctx) }) // it ends with its context only, and then without an error
+	}
+	g.targets = discovery.NewUnion(log, listers...)
+	return g, nil
+}
+
+// listedTargets reads a file of targets.
+func listedTargets(data []byte, name string) ([]discovery.Found, error) {
+	listed, err := config.ParseTargets(data, name)
 	if err != nil {
 		return nil, err
 	}
-	return exporter.New(exporter.Config{
-		Interval:   cfg.Poll.Interval,
-		Timeout:    cfg.Poll.Timeout,
-		Source:     source,
-		Poller:     fetcher,
-		Reducer:    state,
-		Objectives: cfg.Objectives(),
-		Logger:     log,
-		Started:    started,
-		Version:    version.Version,
-	})
+	found := make([]discovery.Found, len(listed))
+	for i, t := range listed {
+		found[i] = discovery.Found{Target: fact.Target{ID: t.ID, URL: t.URL.Reveal(), Labels: t.Labels}, From: fmt.Sprintf("%s:%d", name, t.Line)}
+	}
+	return found, nil
+}
+
+// retire ends what the generation does by itself, once or again. Polls that are under way are not disturbed.
+func (g *generation) retire() {
+	g.ended()
+	g.fetcher.Close()
+}
+
+// settings are the generation in the exporter's terms, for a state that follows it.
+func (g *generation) settings(state *fold.State) exporter.Settings {
+	return exporter.Settings{
+		Interval: g.cfg.Poll.Interval, Timeout: g.cfg.Poll.Timeout, MaxInterval: maxInterval(g.cfg), MaxSeries: g.cfg.Engines.MaxSeries,
+		Source: g.targets, Poller: g.fetcher, Objectives: g.cfg.Objectives(),
+		Reduce: func() { state.Reconfigure(foldOptions(g.cfg, 0)) }, // since when is not changed
+		Retire: g.retire,
+	}
+}
+
+// newExporter builds what a configuration asks for, on a state that may have seen some of it already: started is when that
+// began.
+func newExporter(cfg *config.Config, state *fold.State, started time.Time, log *slog.Logger) (*exporter.Exporter, error) {
+	g, err := newGeneration(cfg, new(sync.WaitGroup), log)
+	if err != nil {
+		return nil, err
+	}
+	e, err := exporter.New(exporter.Config{Settings: g.settings(state), Reducer: state, Logger: log, Started: started, Version: version.Version})
+	if err != nil {
+		g.retire()
+	}
+	return e, err
 }

@@ -65,6 +65,10 @@ func engineSeries() []Series {
 			What: "How long the last poll took, also when it failed.",
 		},
 		Series{
+			Name: PollInterval, Kind: Gauge, Unit: "seconds", Stability: Experimental, Labels: engine,
+			What: "Time between two polls of the engine: poll.interval, or longer while its page takes more than 2 % of that on average.",
+		},
+		Series{
 			Name: PollFailures, Kind: Counter, Unit: "polls", Stability: Stable, Labels: []string{LabelEngine, LabelReason},
 			What: "Polls that brought no page, and pages that were refused.", Population: "polls", Window: sinceFirstPoll,
 		},

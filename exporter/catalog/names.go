@@ -14,6 +14,7 @@ const (
 	LastPoll          = "goodput_engine_last_poll_timestamp_seconds"
 	PollDuration      = "goodput_engine_poll_duration_seconds"
 	PollFailures      = "goodput_engine_poll_failures_total"
+	PollInterval      = "goodput_engine_poll_interval_seconds"
 
 	RequestsArrived     = "goodput_requests_arrived"
 	RequestsFinished    = "goodput_requests_finished"
@@ -54,6 +55,10 @@ const (
 	RoundDuration = "goodput_round_duration_seconds"
 	LastRound     = "goodput_last_round_timestamp_seconds"
 	EngineSeries  = "goodput_series"
+	SeriesDropped = "goodput_series_dropped"
+	FilesBroken   = "goodput_target_files_broken"
+	Refused       = "goodput_targets_refused"
+	AccessBroken  = "goodput_access_files_broken"
 	ReloadOK      = "goodput_config_last_reload_successful"
 	ReloadTime    = "goodput_config_last_reload_success_timestamp_seconds"
 	BuildInfo     = "goodput_build_info"

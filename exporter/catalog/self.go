@@ -24,6 +24,22 @@ func selfSeries() []Series {
 			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, and _created lines are left out.",
 		},
 		Series{
+			Name: SeriesDropped, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
+			What: "How many series of the engine are left out because it would have more than engines.max_series: quantiles go first, then histograms, then what else is said of single ranks.",
+		},
+		Series{
+			Name: FilesBroken, Kind: Gauge, Unit: "files", Stability: Experimental,
+			What: "Files of engines.files that cannot be read or hold a mistake: the targets that they named before are polled. The log says which.",
+		},
+		Series{
+			Name: Refused, Kind: Gauge, Unit: "targets", Stability: Experimental,
+			What: "Targets that are not polled because another one has their id or their page. The log says which.",
+		},
+		Series{
+			Name: AccessBroken, Kind: Gauge, Unit: "files", Stability: Experimental,
+			What: "Files with tokens, passwords, certificates or keys that could not be used when they were last needed: what they held before is used. An engine of which nothing is known yet is not asked.",
+		},
+		Series{
 			Name: ReloadOK, Kind: Gauge, Unit: "boolean", Stability: Stable,
 			What: "1 when the configuration that was read last is the one in use, else 0: then the one before it is. A start counts.",
 		},

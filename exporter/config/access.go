@@ -8,8 +8,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Access says how an engine is reached: what the exporter shows of itself, and whom it believes. Paths are as written,
-// relative to the configuration's directory.
+// Access says how an engine is reached: what the exporter shows of itself, and whom it believes. Paths are as written: see
+// Config.Path.
 type Access struct {
 	BearerTokenFile string
 	BasicAuth       *BasicAuth // nil: none

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -30,6 +31,8 @@ type Config struct {
 	Judgement Judgement
 	Quantiles Quantiles
 	Grid      map[fact.Family][]float64 // edges in place of the defaults; without the thresholds, see Grids
+
+	dir string // of the file, see Path
 }
 
 // Poll says how engines are asked.
@@ -146,7 +149,11 @@ func Parse(data []byte, file string) (*Config, error) {
 func Load(path string) (*Config, error) {
 	data, err := read(path)
 	if err == nil {
-		return Parse(data, path)
+		c, err := Parse(data, path)
+		if err == nil {
+			c.dir = filepath.Dir(path)
+		}
+		return c, err
 	}
 	remedy := "check the path and the file"
 	switch {
@@ -160,6 +167,14 @@ func Load(path string) (*Config, error) {
 		err = p.Err
 	}
 	return nil, fmt.Errorf("%s: cannot be read: %w; %s", path, err, remedy)
+}
+
+// Path is where a path of the configuration leads: one that is not absolute begins at the directory of the file.
+func (c *Config) Path(written string) string {
+	if written == "" || filepath.IsAbs(written) {
+		return written
+	}
+	return filepath.Join(c.dir, written)
 }
 
 // read returns at most one byte more than Parse accepts.

@@ -87,6 +87,7 @@ func roundTrip(t *testing.T, c *Config) {
 		t.Fatalf("the effective configuration is refused: %v\n%s", err, text)
 	}
 	public := *c
+	public.dir = ""
 	public.Engines.Targets = slices.Clone(c.Engines.Targets)
 	for i := range public.Engines.Targets {
 		public.Engines.Targets[i].URL = NewSecret(public.Engines.Targets[i].Address)
@@ -165,7 +166,7 @@ func TestSilentFileHasTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, want := *c, Default()
-	got.SLOs, got.Engines.Targets = nil, nil
+	got.SLOs, got.Engines.Targets, got.dir = nil, nil, ""
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -309,5 +310,17 @@ func TestIdleKeysAreNamed(t *testing.T) {
 	d := Default()
 	if idle := d.Idle(); len(idle) > 0 {
 		t.Errorf("the defaults are idle: %q", idle)
+	}
+}
+
+func TestPathsBeginAtTheFile(t *testing.T) {
+	c, err := Load("testdata/good/access.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for written, want := range map[string]string{"ca.crt": "testdata/good/ca.crt", "/run/p": "/run/p", "": "", "../x/*.yaml": "testdata/x/*.yaml"} {
+		if got := c.Path(written); got != want {
+			t.Errorf("%q leads to %q, want %q", written, got, want)
+		}
 	}
 }

@@ -106,7 +106,7 @@ func enginesKeys() codec[Engines] {
 		bind("targets", list(target, 0, 10_000, func() Target { return Target{} }), func(e *Engines) *[]Target { return &e.Targets },
 			"The endpoints, one for each engine (data-parallel ranks share one)."),
 		bind("files", list(text("file pattern", "targets/*.yaml", badFilePattern), 0, 100, func() string { return "" }).that("", distinct), func(e *Engines) *[]string { return &e.Files },
-			"Files with further targets, in Prometheus's file_sd form, JSON where the name ends in .json and else YAML; patterns as of the shell. They are watched. A target's label goodput_id is its id, else its address is; see docs/operations.md."),
+			"Files with further targets, in Prometheus's file_sd form, JSON where the name ends in .json and else YAML; patterns as of the shell. They are watched. Paths in this file begin at its own directory. A target's label goodput_id is its id, else its address is; see docs/operations.md."),
 		bind("access", accessKeys(), func(e *Engines) *Access { return &e.Access },
 			"How all targets are reached that do not say otherwise, those of files included."),
 		bind("max_series", whole(100, 1_000_000), func(e *Engines) *int { return &e.MaxSeries },

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/version"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter"
+	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+)
+
+// served is the exporter with the file that it is configured by.
+type served struct {
+	*exporter.Exporter
+	file  string
+	state *fold.State // only the exporter's Run touches it
+	log   *slog.Logger
+
+	running sync.WaitGroup // what generations do by themselves
+
+	mu       sync.Mutex
+	now      *generation
+	ok       bool      // the last reading of the file is what holds
+	reloaded time.Time // when what holds was read
+}
+
+// loadServed reads a configuration that there is something to poll in.
+func loadServed(path string) (*config.Config, error) {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Engines.Targets)+len(cfg.Engines.Files) == 0 {
+		return nil, fmt.Errorf("%s: engines.targets is empty and so is engines.files, so there is nothing to poll: add for example engines: {targets: [{id: a, url: \"http://127.0.0.1:8000/metrics\"}]}", path)
+	}
+	return cfg, nil
+}
+
+// newServed reads the file for the first time.
+func newServed(path string, log *slog.Logger) (*served, error) {
+	cfg, err := loadServed(path)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	s := &served{file: path, state: fold.New(foldOptions(cfg, unix(started))), log: log, ok: true, reloaded: started}
+	if s.now, err = newGeneration(cfg, &s.running, log); err != nil {
+		return nil, err
+	}
+	s.Exporter, err = exporter.New(exporter.Config{
+		Settings: s.now.settings(s.state), Reducer: s.state, Logger: log, Started: started, Version: version.Version, Inputs: s.inputs,
+	})
+	if err != nil {
+		s.now.retire()
+		return nil, err
+	}
+	s.announce("Polling")
+	return s, nil
+}
+
+// reload reads the file again. What it asks for holds from the next round on; with an error everything stays as it is.
+func (s *served) reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.replace()
+	if s.ok = err == nil; !s.ok {
+		s.log.Error("the configuration cannot be used: the one before stays in force", "file", s.file, "error", err)
+		return err
+	}
+	s.reloaded = time.Now()
+	s.announce("The configuration was reloaded")
+	return nil
+}
+
+func (s *served) replace() error {
+	cfg, err := loadServed(s.file)
+	if err != nil {
+		return err
+	}
+	next, err := newGeneration(cfg, &s.running, s.log)
+	if err != nil {
+		return err
+	}
+	if err := s.Reload(next.settings(s.state)); err != nil {
+		next.retire()
+		return err
+	}
+	s.now = next
+	return nil
+}
+
+func (s *served) announce(what string) {
+	cfg := s.now.cfg
+	for _, idle := range cfg.Idle() {
+		s.log.Warn("Key without effect", "file", s.file, "why", idle)
+	}
+	s.log.Info(what, "engines", len(s.now.targets.Targets()), "slos", len(cfg.SLOs), "interval", cfg.Poll.Interval)
+}
+
+// inputs is what the exporter publishes of its configuration, and of the files that it names.
+func (s *served) inputs() exporter.Inputs {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := exporter.Inputs{ReloadOK: s.ok, Reloaded: s.reloaded, TargetsRefused: s.now.targets.Refused(), AccessFilesBroken: len(s.now.fetcher.BrokenFiles())}
+	if s.now.files != nil {
+		_, in.TargetFilesBroken = s.now.files.Files()
+	}
+	return in
+}
+
+// wait returns when nothing of any generation runs any more. Run must have returned; a reload that came too late for it
+// is retired here.
+func (s *served) wait() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.retire()
+	s.running.Wait()
+}
+
+// follow reloads whenever it is signalled, until the context is done.
+func (s *served) follow(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			_ = s.reload() // it is logged, and a series tells
+		}
+	}
+}
+
+// serveReload is POST /-/reload, where that is enabled, as with Prometheus.
+func (s *served) serveReload(enabled bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !enabled {
+			http.Error(w, "the lifecycle API is not enabled: start with --web.enable-lifecycle, or send SIGHUP", http.StatusForbidden)
+			return
+		}
+		if err := s.reload(); err != nil {
+			http.Error(w, "the configuration before stays in force:\n"+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, "reloaded: it holds from the next round on")
+	}
+}
