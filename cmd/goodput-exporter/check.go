@@ -69,25 +69,37 @@ func checkedPages(ctx context.Context, cfg *config.Config, source string, notes 
 	case strings.HasSuffix(source, ".jsonl"), strings.HasSuffix(source, ".jsonl.gz"):
 		return recordedPages(ctx, source, notes)
 	}
-	return pageIn(cfg, source)
+	return pageIn(cfg, "check", source)
 }
 
-// pageAt polls an engine once. A URL that is a configured target's address is polled as that target, with its
-// credentials.
+// targetAt is the target of a URL. One that is a configured target's address stands for that target, with its
+// credentials unless the URL brings its own; known says so.
+func targetAt(cfg *config.Config, source string) (t config.Target, known bool, err error) {
+	if t, err = config.NewTarget("check", source); err != nil {
+		return t, false, err
+	}
+	for _, configured := range cfg.Engines.Targets {
+		if configured.Address != t.Address {
+			continue
+		}
+		if t.URL.Reveal() == t.Address {
+			return configured, true, nil
+		}
+		t.ID = configured.ID
+		return t, true, nil
+	}
+	return t, false, nil
+}
+
+// pageAt polls an engine once.
 func pageAt(ctx context.Context, cfg *config.Config, source string) ([]checkedPage, error) {
-	t, err := config.NewTarget("check", source)
+	t, known, err := targetAt(cfg, source)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	page := checkedPage{name: t.Address}
-	for _, known := range cfg.Engines.Targets {
-		if known.Address == t.Address {
-			page.engine = known.ID
-			if t.URL.Reveal() == t.Address {
-				t = known
-			}
-			break
-		}
+	if known {
+		page.engine = t.ID
 	}
 	fetcher, err := engine.New(engine.FetcherConfig{Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody})
 	if err != nil {
@@ -102,23 +114,23 @@ func pageAt(ctx context.Context, cfg *config.Config, source string) ([]checkedPa
 	return []checkedPage{page}, nil
 }
 
-// pageIn reads a page that was saved to a file.
-func pageIn(cfg *config.Config, path string) ([]checkedPage, error) {
+// pageIn reads a page that was saved to a file, for a command.
+func pageIn(cfg *config.Config, command, path string) ([]checkedPage, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("check: %w; give the URL or a file of an engine's page, or a recording that ends in .jsonl or .jsonl.gz", err)
+		return nil, fmt.Errorf("%s: %w; give the URL or a file of an engine's page, or a recording that ends in .jsonl or .jsonl.gz", command, err)
 	}
 	defer f.Close()
 	body, err := io.ReadAll(io.LimitReader(f, cfg.Poll.MaxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("check: %w", err)
+		return nil, fmt.Errorf("%s: %w", command, err)
 	}
 	if int64(len(body)) > cfg.Poll.MaxBody {
-		return nil, fmt.Errorf("check %s: the page is larger than poll.max_body (%d bytes); raise it if this is a page", path, cfg.Poll.MaxBody)
+		return nil, fmt.Errorf("%s %s: the page is larger than poll.max_body (%d bytes); raise it if this is a page", command, path, cfg.Poll.MaxBody)
 	}
 	sample, err := engine.Decode(body, "") // the body says which grammar it is
 	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", path, err)
+		return nil, fmt.Errorf("%s %s: %w", command, path, err)
 	}
 	return []checkedPage{{name: path, sample: sample}}, nil
 }

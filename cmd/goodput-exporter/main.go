@@ -77,6 +77,14 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	demo.Flag("write-recording", "Write the simulated hours to this file, for replay, and end.").StringVar(&played.Recording)
 	demo.Flag("write-truth", "Beside --write-recording: write what became of every request to this file, one JSON object a line.").StringVar(&played.Truth)
 
+	explain := app.Command("explain", "Say everything about one engine: what its page is, what it lacks, and what came out of it, with the reasons.")
+	told := explainOptions{Notes: notes}
+	explain.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&told.ConfigFile)
+	explain.Flag("for", "How long to poll a URL; one judgement window and two polls by default.").DurationVar(&told.For)
+	explain.Flag("engine", "Which engine of a recording, where it holds several.").StringVar(&told.Engine)
+	explain.Flag("json", "Print JSON; docs/explain.md lists the keys.").BoolVar(&told.JSON)
+	explain.Arg("source", "URL of an engine's page, a recording, or a file that holds a page.").Required().StringVar(&told.Source)
+
 	record := app.Command("record", "Write the pages of all configured engines to a file, for replay and for bug reports.")
 	recorded := recordOptions{Notes: notes}
 	record.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&recorded.ConfigFile)
@@ -118,6 +126,8 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 		err = runCheck(ctx, *checkConfig, *checkSource, out, notes)
 	case replay.FullCommand():
 		err = runReplay(ctx, replayed, out)
+	case explain.FullCommand():
+		err = runExplain(ctx, told, out)
 	case record.FullCommand():
 		recorded.MaxSize = int64(*maxSize)
 		err = runRecord(ctx, recorded, out)
