@@ -97,6 +97,9 @@ func flagsOf(cfg *config.Config, o engineFlagsOptions) ([]engineFlags, error) {
 		}
 		all = append(all, f)
 	}
+	if len(cfg.Engines.Files) > 0 && o.Engine == "" && len(all) > 0 {
+		all[0].Notes = append(all[0].Notes, "Engines that engines.files lists are not spoken of here: name one with --engine.")
+	}
 	if len(all) == 0 {
 		return nil, errors.New("no objective covers any engine, so none needs flags: compare slos[].match with engines.targets and --model")
 	}

@@ -129,7 +129,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	case explain.FullCommand():
 		err = runExplain(ctx, told, out)
 	case record.FullCommand():
-		recorded.MaxSize = int64(*maxSize)
+		recorded.MaxSize, recorded.Log = int64(*maxSize), promslog.New(logging)
 		err = runRecord(ctx, recorded, out)
 	case flags.FullCommand():
 		err = runEngineFlags(flagged, out)

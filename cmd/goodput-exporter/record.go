@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
 	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
+	"github.com/goodput-exporter/goodput-exporter/exporter"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
@@ -25,6 +27,7 @@ type recordOptions struct {
 	MaxSize    int64         // bytes after which a further file is begun; 0: never
 	Hide       []string      // labels whose values are not recorded
 	Notes      io.Writer
+	Log        *slog.Logger
 }
 
 // pager fetches a page as it is served.
@@ -38,9 +41,8 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	targets := cfg.Targets()
 	switch {
-	case len(targets) == 0:
+	case len(cfg.Engines.Targets)+len(cfg.Engines.Files) == 0:
 		return fmt.Errorf("%s: engines.targets is empty, so there is nothing to record", o.ConfigFile)
 	case o.For < 0 || o.Flush <= 0:
 		return fmt.Errorf("--for=%v and --flush=%v must be positive", o.For, o.Flush)
@@ -51,20 +53,22 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--hide-label: %w", err)
 	}
-	fetcher, err := pageFetcher(cfg)
+	var following sync.WaitGroup
+	defer following.Wait()
+	g, err := newGeneration(cfg, &following, o.Log)
 	if err != nil {
 		return err
 	}
-	defer fetcher.Close()
+	defer g.retire()
 	files, err := newRecordFiles(o.Output, o.MaxSize)
 	if err != nil {
 		return err
 	}
 	r := &recorder{
-		pager: fetcher, targets: targets, interval: cfg.Poll.Interval, length: o.For, flush: o.Flush,
+		pager: g.fetcher, source: g.targets, interval: cfg.Poll.Interval, length: o.For, flush: o.Flush,
 		files: files, disguise: disguise, failures: map[fact.Reason]int{},
 	}
-	fmt.Fprintf(out, "Recording %s every %v to %s", count(len(targets), "engine"), cfg.Poll.Interval, o.Output)
+	fmt.Fprintf(out, "Recording every %v to %s", cfg.Poll.Interval, o.Output)
 	if o.For > 0 {
 		fmt.Fprintf(out, " for %v", o.For)
 	}
@@ -88,7 +92,7 @@ func pageFetcher(cfg *config.Config) (*engine.Fetcher, error) {
 // recorder polls in rounds and writes what comes back.
 type recorder struct {
 	pager    pager
-	targets  []fact.Target
+	source   exporter.Source
 	interval time.Duration
 	length   time.Duration // 0: no end
 	flush    time.Duration
@@ -157,10 +161,11 @@ func (r *recorder) rest(ctx context.Context, left time.Duration) error {
 func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page {
 	deadline, cancel := context.WithTimeout(ctx, r.interval*8/10)
 	defer cancel()
-	pages := make([]recording.Page, len(r.targets))
-	raws := make([]engine.Raw, len(r.targets))
+	targets := r.source.Targets()
+	pages := make([]recording.Page, len(targets))
+	raws := make([]engine.Raw, len(targets))
 	var polls sync.WaitGroup
-	for i, t := range r.targets {
+	for i, t := range targets {
 		polls.Go(func() {
 			sent := unix(begun) + time.Since(begun).Seconds()
 			raws[i] = r.pager.Raw(deadline, t)

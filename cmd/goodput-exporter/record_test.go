@@ -66,11 +66,17 @@ func newRecorder(t *testing.T, output string, most int64, pages pager, ids ...st
 		t.Fatal(err)
 	}
 	r := &recorder{pager: pages, interval: 2 * time.Second, flush: 5 * time.Second, files: files, disguise: disguise, failures: map[fact.Reason]int{}}
+	var targets someTargets
 	for _, id := range ids {
-		r.targets = append(r.targets, fact.Target{ID: id})
+		targets = append(targets, fact.Target{ID: id})
 	}
+	r.source = targets
 	return r
 }
+
+type someTargets []fact.Target
+
+func (t someTargets) Targets() []fact.Target { return t }
 
 // readRecording reads files as replay does.
 func readRecording(t *testing.T, names ...string) (pages []recording.Page, err error) {
@@ -351,5 +357,28 @@ func TestRecordEndsWhenToldTo(t *testing.T) {
 	})
 	if pages, err := readRecording(t, output); err != nil || len(pages) != 2 {
 		t.Errorf("%d pages, %v", len(pages), err)
+	}
+}
+
+// TestRecordTakesTargetsFromFiles too, as serve does.
+func TestRecordTakesTargetsFromFiles(t *testing.T) {
+	live := livePage(t)
+	dir := t.TempDir()
+	list := fmt.Sprintf(`[{"targets": [%q], "labels": {"goodput_id": "listed"}}]`, strings.TrimPrefix(live.URL, "http://"))
+	for name, text := range map[string]string{
+		"targets.json": list,
+		"goodput.yaml": chatConfig + "engines: {files: [targets.json]}\njudgement: {window: 10s}\npoll: {interval: 100ms, allow_fast: true}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	output := filepath.Join(dir, "r.jsonl.gz")
+	var out bytes.Buffer
+	if status := run(context.Background(), []string{"record", "--config.file=" + filepath.Join(dir, "goodput.yaml"), "--output=" + output, "--for=300ms"}, &out, &out); status != 0 {
+		t.Fatalf("status %d: %s", status, &out)
+	}
+	if pages, err := readRecording(t, output); err != nil || len(pages) == 0 || pages[0].Target != "listed" {
+		t.Errorf("%d pages, %v: %s", len(pages), err, &out)
 	}
 }
