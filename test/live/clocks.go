@@ -2,10 +2,10 @@ package main
 
 import "slices"
 
-// apart is by how much the client's clock differs from the engine's in the same sequences: client minus engine.
+// apart is by how many milliseconds the client's clock differs from the engine's in the same sequences: client minus
+// engine.
 type apart struct {
 	name        string
-	unit        string
 	n           int
 	least       float64
 	median, p95 float64
@@ -31,21 +31,21 @@ func clocks(t *truth) []apart {
 		q := r.Sequences[0]
 		ttft = append(ttft, r.TTFT(q)-s.ttft)
 		e2e = append(e2e, r.E2E(q)-s.e2e)
-		if v, has := r.TPOT(q); has && s.hasTPOT && s.tpot > 0 {
-			tpot = append(tpot, v/s.tpot-1)
+		if v, has := r.TPOT(q); has && s.hasTPOT {
+			tpot = append(tpot, v-s.tpot)
 		}
 	}
-	return []apart{spread("TTFT", "ms", ttft, 1000), spread("e2e", "ms", e2e, 1000), spread("TPOT", "%", tpot, 100)}
+	return []apart{spread("TTFT", ttft), spread("e2e", e2e), spread("TPOT", tpot)}
 }
 
-// spread says how differences lie, in a unit of which there are so many to 1.
-func spread(name, unit string, x []float64, factor float64) apart {
-	a := apart{name: name, unit: unit, n: len(x)}
+// spread says how differences lie, in milliseconds.
+func spread(name string, x []float64) apart {
+	a := apart{name: name, n: len(x)}
 	if len(x) == 0 {
 		return a
 	}
 	slices.Sort(x)
-	a.least, a.most = factor*x[0], factor*x[len(x)-1]
-	a.median, a.p95 = factor*statistic(x, 0.5), factor*statistic(x, 0.95)
+	a.least, a.most = 1000*x[0], 1000*x[len(x)-1]
+	a.median, a.p95 = 1000*statistic(x, 0.5), 1000*statistic(x, 0.95)
 	return a
 }

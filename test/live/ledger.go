@@ -22,12 +22,21 @@ func (e entry) holds() bool {
 // account is the clients' ledger by outcome, each between two ends.
 type account map[string]*[3]int // all, lower, upper
 
-func (a account) add(name string, certain bool) {
+func (a account) line(name string) *[3]int {
 	if a[name] == nil {
 		a[name] = &[3]int{}
 	}
-	if a[name][2]++; certain {
-		a[name][1]++
+	return a[name]
+}
+
+// see notes that a client saw a request end so.
+func (a account) see(name string) { a.line(name)[0]++ }
+
+// add notes that the pages show a request so, or may.
+func (a account) add(name string, certain bool) {
+	l := a.line(name)
+	if l[2]++; certain {
+		l[1]++
 	}
 }
 
@@ -56,16 +65,17 @@ func ledgerOf(t *truth, p *published) account {
 			continue
 		}
 		name := outcome(r)
-		for _, n := range []string{arrived, name} {
-			a.add(n, false)
-			a[n][2]--
-			a[n][0]++
+		a.see(arrived)
+		a.see(name)
+		// An engine that had all tokens before it noticed that its client hung up has finished the request.
+		if r.Outcome == load.Cancelled && t.told[r.ID] >= r.N {
+			name = finished
 		}
 		l, died := lastPage(t, p, r)
 		switch {
 		case !died || r.End < l.Sent-near: // all of it before the last page
 			// A client that hung up before it got any answer may have done so before the engine had read its request.
-			heard := r.Outcome != load.Cancelled || r.Status != 0
+			heard := name != cancelled || r.Status != 0
 			a.add(arrived, heard)
 			a.add(name, heard)
 		case r.Start > l.Received+near: // all of it after
@@ -84,8 +94,8 @@ func ledgerOf(t *truth, p *published) account {
 // lastPage is the last page of the process that a request went to; false if that process was not killed.
 func lastPage(t *truth, p *published, r *load.Seen) (poll, bool) {
 	for _, l := range t.lives {
-		if l.killed > 0 && r.Start < l.killed && r.Start >= l.started {
-			return p.lastBefore(l.killed)
+		if l.Gone > 0 && r.Start < l.Gone && r.Start >= l.Started {
+			return p.lastBefore(l.Gone)
 		}
 	}
 	return poll{}, false

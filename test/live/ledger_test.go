@@ -18,6 +18,10 @@ func TestTheClientsLedger(t *testing.T) {
 			func(w *world) { w.request(10, 0.1, 1, 5); w.request(10, 0.1, 1, 5, cancelledAt(10.5)) },
 			map[string][3]int{arrived: {2, 2, 2}, finished: {1, 1, 1}, cancelled: {1, 1, 1}},
 		},
+		"the engine has all tokens before it notices that the client hung up": {
+			func(w *world) { w.request(10, 0.1, 0.1, 1, cancelledAt(10.11)); w.span(10, 0.1, 0.1, 1) },
+			map[string][3]int{arrived: {1, 1, 1}, cancelled: {1, 0, 0}, finished: {0, 1, 1}},
+		},
 		"refusals by their kind": {
 			func(w *world) {
 				w.request(10, 0, 0, 5, refusedWith(400, false))
@@ -52,7 +56,7 @@ func TestTheClientsLedger(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world{lives: []life{{started: -100, killed: 50.5}, {started: 60}}}
+			w := world{lives: []life{{Started: -100, Gone: 50.5}, {Started: 60}}}
 			c.world(&w)
 			p := polled(0, 50)
 			p.Polls = append(p.Polls, polled(100, 150).Polls...)

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"slices"
+
+	"github.com/goodput-exporter/goodput-exporter/test/live/load"
 )
 
 // ranked is a published percentile beside the order statistics of the engine and of the client.
@@ -28,6 +30,7 @@ type observation struct {
 	at          float64
 	least, most float64
 	fromEngine  bool
+	doubtful    bool // there may be no such observation
 }
 
 // observations of a metric by the engine, or by the client where the engine said nothing. It is false for a metric of
@@ -42,10 +45,8 @@ func (t *truth) observations(metric string) ([]observation, bool) {
 	switch metric {
 	case "ttft":
 		return append(out, t.cutShort()...), true
-	case "tpot", "e2e":
+	case "tpot", "e2e", "queue", "prefill", "decode", "inference":
 		return out, true
-	case "queue", "prefill", "decode", "inference":
-		return out, t.spans == len(t.sequences)
 	}
 	return nil, false
 }
@@ -65,8 +66,9 @@ func (s *sequence) observe(metric string) (observation, bool) {
 	case "e2e":
 		v = s.e2e
 	case "queue", "prefill", "decode", "inference":
-		if s.span == nil {
-			return o, false
+		if s.span == nil { // no client sees the parts of its answer's time
+			o.least, o.most = 0, s.e2e
+			return o, true
 		}
 		v = map[string]float64{"queue": s.span.Queue, "prefill": s.span.Prefill, "decode": s.span.Decode, "inference": s.span.Prefill + s.span.Decode}[metric]
 	}
@@ -80,7 +82,8 @@ func (s *sequence) observe(metric string) (observation, bool) {
 	return o, true
 }
 
-// cutShort are the first tokens of sequences that did not finish: the engine observes them and sends no span.
+// cutShort are the first tokens of sequences that did not finish: the engine observes them and sends no span. Of a client
+// that hung up before it saw one, the engine may have produced one all the same.
 func (t *truth) cutShort() (out []observation) {
 	for i := range t.requests {
 		r := &t.requests[i]
@@ -88,6 +91,11 @@ func (t *truth) cutShort() (out []observation) {
 			if !q.Ended {
 				v := r.TTFT(q)
 				out = append(out, observation{at: q.First, least: max(0, v-firstLate), most: v})
+			}
+		}
+		if r.Outcome == load.Cancelled {
+			for range r.N - max(len(r.Sequences), t.told[r.ID]) {
+				out = append(out, observation{at: r.End, least: 0, most: r.End - r.Start + firstLate, doubtful: true})
 			}
 		}
 	}
@@ -110,8 +118,8 @@ func judgePercentiles(t *truth, p *published) (out []ranked, unknown int) {
 	return out, unknown
 }
 
-// judge finds between which values the order statistic lies. An observation near an edge may be in the window or not:
-// with all that are low in it and none that are high the statistic is least, and the other way round most.
+// judge finds between which values the order statistic lies. Of the observations that may be in the window or not, as many
+// are in it as the published count says beyond those that certainly are: the lowest of them, or the highest.
 func (r *ranked) judge(t *truth, p *published, all []observation) {
 	from, to := poll{r.Quantile.Start, p.received(r.Quantile.Start)}, poll{r.Quantile.End, p.received(r.Quantile.End)}
 	if born, ok := t.birthBefore(p, r.Quantile.Start); ok {
@@ -125,30 +133,29 @@ func (r *ranked) judge(t *truth, p *published, all []observation) {
 		s := sequence{end: o.at, fromEngine: o.fromEngine}
 		certainly, possibly := s.within(from, to)
 		switch {
-		case certainly:
+		case certainly && !o.doubtful:
 			inLeast, inMost = append(inLeast, o.least), append(inMost, o.most)
 		case possibly:
 			edgeLeast, edgeMost = append(edgeLeast, o.least), append(edgeMost, o.most)
 		}
 	}
 	r.n = [2]int{len(inLeast), len(inLeast) + len(edgeLeast)}
-	r.engine = [2]float64{math.Inf(1), math.Inf(-1)}
+	k := min(max(0, int(r.Quantile.Count)-len(inLeast)), len(edgeLeast))
 	slices.Sort(edgeLeast)
 	slices.Sort(edgeMost)
-	for k := 0; k <= len(edgeLeast); k++ { // the k lowest of them are in the window, or the k highest
-		low := slices.Sorted(slices.Values(append(slices.Clone(inLeast), edgeLeast[:k]...)))
-		high := slices.Sorted(slices.Values(append(slices.Clone(inMost), edgeMost[len(edgeMost)-k:]...)))
-		if len(low) > 0 {
-			r.engine[0] = min(r.engine[0], statistic(low, r.Quantile.Q))
-			r.engine[1] = max(r.engine[1], statistic(high, r.Quantile.Q))
-		}
+	low, high := append(inLeast, edgeLeast[:k]...), append(inMost, edgeMost[len(edgeMost)-k:]...)
+	if slices.Sort(low); len(low) == 0 {
+		r.engine = [2]float64{math.NaN(), math.NaN()}
+		return
 	}
+	slices.Sort(high)
+	r.engine = [2]float64{statistic(low, r.Quantile.Q), statistic(high, r.Quantile.Q)}
 }
 
 // unseen reports whether something happened after the last page of a process that was killed: it is on no page.
 func (t *truth) unseen(p *published, at float64) bool {
 	for _, l := range t.lives {
-		if last, ok := p.lastBefore(l.killed); l.killed > 0 && ok && at > last.Received && at < l.killed+1 {
+		if last, ok := p.lastBefore(l.Gone); l.Gone > 0 && ok && at > last.Received && at < l.Gone {
 			return true
 		}
 	}

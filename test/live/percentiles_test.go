@@ -32,17 +32,19 @@ func TestJudgePercentiles(t *testing.T) {
 		client  float64
 		unknown bool
 	}{
-		"the median of ten is the fifth":                     {ten, onePercentile("ttft", 0.5, 0.4, 0.5, 10), true, true, [2]float64{0.5, 0.5}, 0.51, false},
-		"the bucket below does not hold it":                  {ten, onePercentile("ttft", 0.5, 0.3, 0.49, 10), false, true, [2]float64{0.5, 0.5}, 0.51, false},
-		"an interval is open below":                          {ten, onePercentile("ttft", 0.5, 0.5, 0.7, 10), false, true, [2]float64{0.5, 0.5}, 0.51, false},
-		"the last bucket has no end":                         {ten, onePercentile("e2e", 0.99, 2.5, math.Inf(1), 10), true, true, [2]float64{3, 3}, 3.01, false},
-		"time per token":                                     {ten, onePercentile("tpot", 0.5, 0.05, 0.15, 10), true, true, [2]float64{0.1, 0.1}, 0.1, false},
-		"a span tells what no client can":                    {ten, onePercentile("prefill", 0.9, 0.8, 1, 10), true, true, [2]float64{0.9, 0.9}, math.NaN(), false},
-		"one observation too many":                           {ten, onePercentile("ttft", 0.5, 0.4, 0.5, 11), true, false, [2]float64{0.5, 0.5}, 0.51, false},
-		"gaps between tokens are known to nobody":            {ten, onePercentile("token_gap", 0.5, 0, 1, 10), false, false, [2]float64{}, 0, true},
-		"first tokens of cancelled requests are observed":    {func(w *world) { w.request(20, 0.1, 1, 9, cancelledAt(20.3)) }, onePercentile("ttft", 0.5, 0.1, 0.2, 1), true, true, [2]float64{0.05, 0.11}, 0.11, false},
-		"a first token may be in the window before the end":  {func(w *world) { w.witnessed(49, 0.2, 3, 9) }, onePercentile("ttft", 0.5, 0.1, 0.2, 1), true, true, [2]float64{0.2, 0.2}, 0.21, false},
-		"an observation at the edge may or may not be there": {func(w *world) { w.witnessed(20, 0.1, 1, 9); w.witnessed(49, 0.3, 1.01, 9) }, onePercentile("e2e", 0.99, 0, 1, 1), true, true, [2]float64{1, 1.01}, 1.01, false},
+		"the median of ten is the fifth":                             {ten, onePercentile("ttft", 0.5, 0.4, 0.5, 10), true, true, [2]float64{0.5, 0.5}, 0.51, false},
+		"the bucket below does not hold it":                          {ten, onePercentile("ttft", 0.5, 0.3, 0.49, 10), false, true, [2]float64{0.5, 0.5}, 0.51, false},
+		"an interval is open below":                                  {ten, onePercentile("ttft", 0.5, 0.5, 0.7, 10), false, true, [2]float64{0.5, 0.5}, 0.51, false},
+		"the last bucket has no end":                                 {ten, onePercentile("e2e", 0.99, 2.5, math.Inf(1), 10), true, true, [2]float64{3, 3}, 3.01, false},
+		"time per token":                                             {ten, onePercentile("tpot", 0.5, 0.05, 0.15, 10), true, true, [2]float64{0.1, 0.1}, 0.1, false},
+		"a span tells what no client can":                            {ten, onePercentile("prefill", 0.9, 0.8, 1, 10), true, true, [2]float64{0.9, 0.9}, math.NaN(), false},
+		"one observation too many":                                   {ten, onePercentile("ttft", 0.5, 0.4, 0.5, 11), true, false, [2]float64{0.5, 0.5}, 0.51, false},
+		"gaps between tokens are known to nobody":                    {ten, onePercentile("token_gap", 0.5, 0, 1, 10), false, false, [2]float64{}, 0, true},
+		"first tokens of cancelled requests are observed":            {func(w *world) { w.request(20, 0.1, 1, 9, cancelledAt(20.3)) }, onePercentile("ttft", 0.5, 0.1, 0.2, 1), true, true, [2]float64{0.05, 0.11}, 0.11, false},
+		"a client that hangs up early may have missed a first token": {func(w *world) { w.request(20, 0, 0.1, 9, cancelledUnseen) }, onePercentile("ttft", 0.5, 0.1, 0.2, 1), true, true, [2]float64{0, 0.17}, math.NaN(), false},
+		"or there was none":                                          {func(w *world) { w.request(20, 0, 0.1, 9, cancelledUnseen); w.witnessed(20, 0.2, 1, 9) }, onePercentile("ttft", 0.5, 0.1, 0.2, 1), true, true, [2]float64{0.2, 0.2}, 0.21, false},
+		"a first token may be in the window before the end":          {func(w *world) { w.witnessed(49, 0.2, 3, 9) }, onePercentile("ttft", 0.5, 0.1, 0.2, 1), true, true, [2]float64{0.2, 0.2}, 0.21, false},
+		"an observation at the edge may or may not be there":         {func(w *world) { w.witnessed(20, 0.1, 1, 9); w.witnessed(49, 0.3, 1.01, 9) }, onePercentile("e2e", 0.99, 0, 1, 1), true, true, [2]float64{1, 1}, 1.01, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := world{}
@@ -71,7 +73,7 @@ func alike(a, b float64) bool {
 
 // TestWhatAKilledEngineDidLastIsOnNoPage: it happened after the last page, so no window can have it.
 func TestWhatAKilledEngineDidLastIsOnNoPage(t *testing.T) {
-	w := world{lives: []life{{started: -100, killed: 30.8}, {started: 31}}}
+	w := world{lives: []life{{Started: -100, Gone: 30.8}, {Started: 31}}}
 	w.witnessed(20, 0.1, 1, 9)
 	w.request(30.1, 0.2, 0.5, 9, ended(load.Broken))
 	p := onePercentile("ttft", 0.5, 0, 0.1, 1)

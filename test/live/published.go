@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sort"
 	"strconv"
@@ -63,6 +64,14 @@ func (e *edge) UnmarshalJSON(data []byte) error {
 	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
 	*e = edge(f)
 	return err
+}
+
+// MarshalJSON writes it back in the same way.
+func (e edge) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(e), 1) {
+		return []byte(`"+Inf"`), nil
+	}
+	return json.Marshal(float64(e))
 }
 
 // poll is a page of the engine that the exporter read: it shows the engine at some moment between the two times.

@@ -3,23 +3,59 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 )
 
+// promises are the objectives of live.yaml.
+var promises = []promise{{"chat", 0.250, 0.025}, {"quick", 0.120, 0.018}}
+
 // report prints what was published beside what is true, in Markdown, and returns how often they contradict each other.
-func report(w io.Writer, p *play, t *truth) (contradictions int) {
-	contradictions += reportLedger(w, compareLedger(p.samples, ledgerOf(t, p.published)))
-	promises := []promise{{"chat", 0.250, 0.025}, {"quick", 0.120, 0.018}}
-	contradictions += reportWindows(w, judgeWindows(t, p.published, promises))
-	percentiles, unknown := judgePercentiles(t, p.published)
-	contradictions += reportPercentiles(w, percentiles, unknown)
-	reportClocks(w, t)
-	if p.published.Missed > 0 {
-		fmt.Fprintf(w, "%d rounds of the exporter were over before they were looked at: their windows are missing above.\n\n", p.published.Missed)
-		contradictions++
+func report(w io.Writer, r *record) (wrong int) {
+	t := tell(r.Requests, r.Spans, r.Lives)
+	for _, line := range r.About {
+		fmt.Fprintf(w, "- %s\n", line)
 	}
-	return contradictions
+	wrong += reportChecks(w, r)
+	wrong += reportLedger(w, compareLedger(r.Samples, ledgerOf(t, r.Published)))
+	wrong += reportWindows(w, judgeWindows(t, r.Published, promises))
+	wrong += reportSums(w, r)
+	percentiles, unknown := judgePercentiles(t, r.Published)
+	wrong += reportPercentiles(w, percentiles, unknown)
+	reportClocks(w, t)
+	if r.Published.Missed > 0 {
+		fmt.Fprintf(w, "%d rounds of the exporter were over before they were looked at: their windows are missing above.\n\n", r.Published.Missed)
+		wrong++
+	}
+	return wrong
+}
+
+// reportChecks prints what check and engine-flags said. The engine with the flags has to answer every objective.
+func reportChecks(w io.Writer, r *record) (wrong int) {
+	for i, title := range []string{"check, on the engine with its default buckets", "check, on the engine with these flags"} {
+		if i == 1 {
+			fmt.Fprintf(w, "\n### engine-flags\n\n%s", indent(r.Flags))
+		}
+		if i < len(r.Checks) {
+			fmt.Fprintf(w, "\n### %s\n\n%s", title, indent(r.Checks[i]))
+		}
+	}
+	fmt.Fprintln(w)
+	if len(r.Checks) != 2 || strings.Contains(r.Checks[1], "refused") || !strings.Contains(r.Checks[1], "all answerable") {
+		fmt.Fprint(w, "**contradiction**: the engine has the flags that engine-flags printed, and check is not content with it.\n\n")
+		wrong++
+	}
+	return wrong
+}
+
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
+	}
+	return b.String()
 }
 
 func reportLedger(w io.Writer, entries []entry) (wrong int) {
@@ -38,11 +74,14 @@ func reportLedger(w io.Writer, entries []entry) (wrong int) {
 func reportWindows(w io.Writer, all []judged) (wrong int) {
 	fmt.Fprint(w, "### Goodput, window by window, sequences\n\n"+
 		"| SLO | window | finished: published | true | goodput: published | true | by the client's clock | without a span | |\n|---|---|---:|---:|---:|---:|---:|---:|---|\n")
+	reasons := map[string]bool{}
 	for i := range all {
 		j := &all[i]
-		published, finished := "none: "+j.Reason, "absent"
+		published, finished := "no interval", "absent"
 		if j.Evidence != "" {
 			published = span(int(j.Lower), int(j.Upper))
+		} else {
+			reasons[fmt.Sprintf("No interval for %s: %s.", j.SLO, j.Reason)] = true
 		}
 		if j.SequencesOK {
 			finished = fmt.Sprint(j.Sequences)
@@ -55,7 +94,30 @@ func reportWindows(w io.Writer, all []judged) (wrong int) {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %d | %d | %s |\n", j.SLO, what, finished, span(j.n[0], j.n[1]),
 			published, span(j.good[0], j.good[1]), j.byClient, j.unwitnessed, verdict(holds, &wrong))
 	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Fprintf(w, "\n%s\n", reason)
+	}
 	fmt.Fprintln(w)
+	return wrong
+}
+
+// reportSums compares the counters on the page with the windows: two ways on which the same numbers come.
+func reportSums(w io.Writer, r *record) (wrong int) {
+	for _, p := range promises {
+		var requests, lower, upper uint64
+		for _, win := range r.Published.Windows {
+			if win.SLO == p.name && win.Evidence != "" {
+				requests, lower, upper = requests+win.Requests, lower+win.Lower, upper+win.Upper
+			}
+		}
+		label := fmt.Sprintf("slo=%q", p.name)
+		n, _ := sum(r.Samples, "goodput_slo_requests_total", label)
+		l, _ := sum(r.Samples, "goodput_slo_qualified_requests_lower_total", label)
+		u, _ := sum(r.Samples, "goodput_slo_qualified_requests_upper_total", label)
+		holds := n == float64(requests) && l == float64(lower) && u == float64(upper)
+		fmt.Fprintf(w, "On `/metrics` %s has %v requests, of which %v to %v qualified; the windows add up to %d, and %d to %d. %s\n\n",
+			p.name, n, l, u, requests, lower, upper, verdict(holds, &wrong))
+	}
 	return wrong
 }
 
@@ -75,21 +137,21 @@ func reportPercentiles(w io.Writer, all []ranked, unknown int) (wrong int) {
 		r := &all[i]
 		q := &r.Quantile
 		mark := verdict(r.holds() && r.counts(), &wrong)
-		if q.End != last && mark == "" || !contains(shownMetrics, q.Metric) || !contains(shownQuantiles, q.Q) {
+		if mark == "" && (q.End != last || !slices.Contains(shownMetrics, q.Metric) || !slices.Contains(shownQuantiles, q.Q)) {
 			continue
 		}
 		fmt.Fprintf(w, "| %s p%g | %.0f s | %d | %s | (%s, %s] | %s | %s | %s |\n", q.Metric, 100*q.Q, q.Window, q.Count, span(r.n[0], r.n[1]),
 			ms(q.Lower), ms(float64(q.Upper)), between(r.engine[0], r.engine[1]), ms(r.client), mark)
 	}
-	fmt.Fprintf(w, "\n%d published percentiles of all windows were held against the truth, %d contradict it. Of %d the truth is not known: "+
-		"neither the engine's spans nor the client tell gaps between tokens, and a killed engine's last spans are missing.\n\n", len(all), wrong, unknown)
+	fmt.Fprintf(w, "\nOf all windows, %d published percentiles were held against the truth; contradicting it: %d. %d more, of gaps between tokens, "+
+		"could not be: no span tells them, and a client may get several tokens at once.\n\n", len(all), wrong, unknown)
 	return wrong
 }
 
 func reportClocks(w io.Writer, t *truth) {
-	fmt.Fprint(w, "### Two clocks: the client's minus the engine's, same sequence\n\n| | sequences | least | median | p95 | most |\n|---|---:|---:|---:|---:|---:|\n")
+	fmt.Fprint(w, "### Two clocks: the client's minus the engine's in the same sequence, ms\n\n| | sequences | least | median | p95 | most |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, a := range clocks(t) {
-		fmt.Fprintf(w, "| %s, %s | %d | %.1f | %.1f | %.1f | %.1f |\n", a.name, a.unit, a.n, a.least, a.median, a.p95, a.most)
+		fmt.Fprintf(w, "| %s | %d | %.1f | %.1f | %.1f | %.1f |\n", a.name, a.n, a.least, a.median, a.p95, a.most)
 	}
 	fmt.Fprintln(w)
 }
@@ -130,13 +192,4 @@ func ms(seconds float64) string {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf("%.2f", v), "0"), ".0")
-}
-
-func contains[T comparable](list []T, x T) bool {
-	for _, y := range list {
-		if x == y {
-			return true
-		}
-	}
-	return false
 }

@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/internal/golden"
@@ -18,24 +23,64 @@ func TestReport(t *testing.T) {
 	w.request(13, 0, 0, 9, refusedWith(503, false))
 	w.request(19.5, 0.1, 0.3, 9)
 
-	p := &play{published: polled(0, 30), samples: page(`goodput_requests_arrived_total{engine="live"} 23
+	p := &record{About: []string{"a made-up engine"}, Checks: []string{"refused: 18 ms", "all answerable"}, Flags: "vllm serve\n", Requests: w.requests, Spans: w.spans, Lives: []life{{Started: -100}}, Published: polled(0, 30), Samples: page(`goodput_requests_arrived_total{engine="live"} 23
 goodput_requests_finished_total{engine="live"} 20
 goodput_requests_cancelled_total{engine="live"} 1
 goodput_requests_rejected_total{engine="live",by="admission"} 1
 goodput_requests_rejected_total{engine="live",by="client_error"} 0
 goodput_requests_failed_total{engine="live"} 0
 goodput_requests_lost_total{engine="live"} 0
+goodput_slo_requests_total{engine="live",slo="chat"} 21
+goodput_slo_qualified_requests_lower_total{engine="live",slo="chat"} 14
+goodput_slo_qualified_requests_upper_total{engine="live",slo="chat"} 17
 `)}
-	p.published.Windows = []window{
-		{SLO: "chat", Start: 10, End: 20, Sequences: 21, SequencesOK: true, Lower: 12, Upper: 14, Evidence: "histogram"},
+	p.Published.Windows = []window{
+		{SLO: "chat", Start: 10, End: 20, Sequences: 21, SequencesOK: true, Requests: 21, Lower: 12, Upper: 14, Evidence: "histogram"},
 		{SLO: "quick", Start: 10, End: 20, Sequences: 21, SequencesOK: true, Reason: "18 ms is inside a bucket"},
 		{SLO: "chat", Start: 20, End: 30, Partial: true, Lower: 2, Upper: 3, Evidence: "histogram"},
 	}
-	p.published.Quantiles = append(onePercentile("ttft", 0.5, 0.1, 0.15, 22).Quantiles, onePercentile("tpot", 0.99, 0.025, math.Inf(1), 21).Quantiles...)
+	p.Published.Quantiles = append(onePercentile("ttft", 0.5, 0.1, 0.15, 22).Quantiles, onePercentile("tpot", 0.99, 0.025, math.Inf(1), 21).Quantiles...)
 	var out bytes.Buffer
-	wrong := report(&out, p, w.truth())
+	wrong := report(&out, p)
 	if wrong != 4 { // finished, unexplained, a window, a percentile
 		t.Errorf("%d contradictions, want 4", wrong)
 	}
 	golden.Compare(t, "testdata/report.md", out.Bytes())
+}
+
+func TestTheObjectivesAreThoseOfTheConfiguration(t *testing.T) {
+	for _, p := range promises {
+		want := fmt.Sprintf("name: %s\n    clauses: {ttft: %.0fms, tpot: %.0fms}\n", p.name, 1000*p.ttft, 1000*p.tpot)
+		if !strings.Contains(configuration, want) {
+			t.Errorf("live.yaml has no\n%s", want)
+		}
+	}
+}
+
+// TestARecordComesBack: what is kept of a run is reported on in the same way.
+func TestARecordComesBack(t *testing.T) {
+	r := &record{Published: onePercentile("ttft", 0.5, 0.1, math.Inf(1), 3), Lives: []life{{Started: 1, Gone: 2}}, Samples: map[string]float64{"a": 1}}
+	path := filepath.Join(t.TempDir(), "seen.json")
+	if err := r.save(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, r) {
+		t.Errorf("got %+v, want %+v", got, r)
+	}
+	if _, err := read(filepath.Join(t.TempDir(), "nothing.json")); err == nil {
+		t.Error("a file that is not there was read")
+	}
+}
+
+// TestCheckHasToBeContentWithTheFlags it has asked for.
+func TestCheckHasToBeContentWithTheFlags(t *testing.T) {
+	for second, want := range map[string]int{"verdict: 2 objectives, all answerable.": 0, "refused: ttft": 1, "exit status 1": 1} {
+		if got := reportChecks(io.Discard, &record{Checks: []string{"refused", second}}); got != want {
+			t.Errorf("%q: %d contradictions, want %d", second, got, want)
+		}
+	}
 }

@@ -27,22 +27,21 @@ type sequence struct {
 	span       *otlp.Span // nil unless fromEngine
 }
 
-// life is one process of the engine: when it was started and when it was killed, unix seconds; killed is 0 for one that
-// lived on.
-type life struct{ started, killed float64 }
+// life is one process of the engine: when it was started, and when it was gone after its kill, unix seconds; Gone is 0 for
+// one that lived on.
+type life struct{ Started, Gone float64 }
 
 // truth is what became of all requests.
 type truth struct {
 	requests  []load.Seen
 	sequences []sequence // finished ones
 	lives     []life
-	spans     int // sequences that the engine's spans tell of
+	told      map[string]int // sequences of a request that the engine's spans tell of
 }
 
 // tell joins what the clients saw with what the engine says.
 func tell(requests []load.Seen, spans []otlp.Span, lives []life) *truth {
-	t := &truth{requests: requests, lives: lives}
-	told := map[string]int{} // spans by request
+	t := &truth{requests: requests, lives: lives, told: map[string]int{}}
 	asked := map[string]bool{}
 	for i := range requests {
 		asked[requests[i].ID] = true
@@ -53,19 +52,19 @@ func tell(requests []load.Seen, spans []otlp.Span, lives []life) *truth {
 		if !asked[id] {
 			continue // a request from before the exporter came
 		}
-		told[id]++
+		t.told[id]++
 		tpot, has := s.TPOT()
 		t.sequences = append(t.sequences, sequence{id: id, end: s.End, ttft: s.TTFT, e2e: s.E2E, tpot: tpot, hasTPOT: has, fromEngine: true, span: s})
-		t.spans++
 	}
 	for i := range requests {
 		r := &requests[i]
+		witnessed := t.told[r.ID]
 		for _, q := range r.Sequences {
 			if !q.Ended {
 				continue
 			}
-			if told[r.ID] > 0 {
-				told[r.ID]--
+			if witnessed > 0 {
+				witnessed--
 				continue
 			}
 			tpot, has := r.TPOT(q)

@@ -72,8 +72,8 @@ func judge(t *truth, p *published, w window, pr promise) judged {
 func (t *truth) birthBefore(p *published, first float64) (float64, bool) {
 	before, ok := p.lastBefore(first)
 	for _, l := range t.lives {
-		if ok && before.Sent < l.started && l.started < first {
-			return l.started, true
+		if ok && before.Sent < l.Started && l.Started < first {
+			return l.Started, true
 		}
 	}
 	return 0, false

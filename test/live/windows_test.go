@@ -84,7 +84,7 @@ func TestJudgeWindows(t *testing.T) {
 
 // TestANewProcessIsJudgedSinceItsBirth: requests came between the process's start and its first page.
 func TestANewProcessIsJudgedSinceItsBirth(t *testing.T) {
-	w := world{lives: []life{{started: -100, killed: 50.5}, {started: 60}}}
+	w := world{lives: []life{{Started: -100, Gone: 50.5}, {Started: 60}}}
 	w.witnessed(98, 0.2, 1, 41)
 	w.witnessed(101, 0.2, 1, 41)
 	p := polled(0, 50)
@@ -101,8 +101,8 @@ func TestSpansOfOtherRequestsAreNotOurs(t *testing.T) {
 	w.request(10, 0.1, 1, 5)
 	w.span(10, 0.1, 1, 5)
 	w.requests[0].ID = "another"
-	if tr := w.truth(); tr.spans != 0 || len(tr.sequences) != 1 || tr.sequences[0].fromEngine {
-		t.Errorf("%d spans, %+v", tr.spans, tr.sequences)
+	if tr := w.truth(); len(tr.told) != 0 || len(tr.sequences) != 1 || tr.sequences[0].fromEngine {
+		t.Errorf("%d spans, %+v", len(tr.told), tr.sequences)
 	}
 	w.requests[0].Outcome = load.Broken
 	w.requests[0].Sequences[0].Ended = false

@@ -38,7 +38,7 @@ func (w *world) span(start, ttft, e2e float64, output int) {
 
 func (w *world) truth() *truth {
 	if len(w.lives) == 0 {
-		w.lives = []life{{started: -100}}
+		w.lives = []life{{Started: -100}}
 	}
 	return tell(w.requests, w.spans, w.lives)
 }
