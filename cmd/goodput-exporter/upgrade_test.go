@@ -117,7 +117,7 @@ func TestARollingUpgrade(t *testing.T) {
 	}
 	layouts := map[float64]int{}
 	falls := newWatcher(t)
-	judged, percentiles := 0, 0
+	judged, percentiles, mistaken := 0, 0, 0
 	for at := 0.0; at < upgradeEnds; at += 2 {
 		round := fold.Round{At: simStart + at, Targets: targets}
 		for i := range replicas {
@@ -127,7 +127,12 @@ func TestARollingUpgrade(t *testing.T) {
 		layouts[at] = s.Layouts[fact.TTFT]
 		falls.watch(s)
 		for _, w := range s.Windows {
-			r.checkWindow(t, &w)
+			if wrong := r.wrong(&w, 0); wrong != "" {
+				t.Error(wrong)
+			}
+			if r.wrong(&w, 2) != "" {
+				mistaken++
+			}
 			judged++
 		}
 		for _, q := range s.Quantiles {
@@ -137,6 +142,9 @@ func TestARollingUpgrade(t *testing.T) {
 	}
 	if judged < 4*replicas*8*len(cfg.SLOs) || percentiles < 1000 {
 		t.Errorf("%d windows and %d percentiles", judged, percentiles)
+	}
+	if mistaken < judged/4 {
+		t.Errorf("%d of %d windows are wrong against the truth of two seconds later: the oracle does not tell them apart", mistaken, judged)
 	}
 	for _, row := range []struct {
 		at   float64
@@ -186,15 +194,15 @@ func (r *rollout) version(replica int, from, to float64) (int, bool) {
 	return 0, false
 }
 
-func (r *rollout) checkWindow(t *testing.T, w *fold.Window) {
-	t.Helper()
+// wrong says what a window claims that is not true; "" for nothing. shift moves the truth by some seconds, to see that a
+// wrong window would be noticed.
+func (r *rollout) wrong(w *fold.Window, shift float64) string {
 	replica := int(w.Engine[1] - '0')
 	v, one := r.version(replica, w.Start, w.End)
 	if !one {
-		t.Errorf("%s (%.0f, %.0f]: a window over two versions", w.Engine, w.Start-simStart, w.End-simStart)
-		return
+		return fmt.Sprintf("%s (%.0f, %.0f]: a window over two versions", w.Engine, w.Start-simStart, w.End-simStart)
 	}
-	from, to := w.Start+simPageTook/2, w.End+simPageTook/2
+	from, to := w.Start+simPageTook/2+shift, w.End+simPageTook/2+shift
 	if w.Start-simStart < born(replica, v)+1 {
 		from = 0 // judged since the birth of the process
 	}
@@ -209,10 +217,11 @@ func (r *rollout) checkWindow(t *testing.T, w *fold.Window) {
 	case w.Evidence == "" && v == 3:
 		// Custom edges do not answer every threshold, and the reason says which.
 	case w.Evidence == "":
-		t.Errorf("%s %s: no interval: %s", w.Engine, w.SLO, w.Reason)
-	case uint64(len(in)) != w.Sequences || good < w.Lower || good > w.Upper:
-		t.Errorf("%s %s (%.0f, %.0f] version %d: truth %d of %d outside [%d, %d] of %d", w.Engine, w.SLO, w.Start-simStart, w.End-simStart, v, good, len(in), w.Lower, w.Upper, w.Sequences)
+		return fmt.Sprintf("%s %s: no interval: %s", w.Engine, w.SLO, w.Reason)
+	case shift == 0 && uint64(len(in)) != w.Sequences || good < w.Lower || good > w.Upper:
+		return fmt.Sprintf("%s %s (%.0f, %.0f] version %d: truth %d of %d outside [%d, %d] of %d", w.Engine, w.SLO, w.Start-simStart, w.End-simStart, v, good, len(in), w.Lower, w.Upper, w.Sequences)
 	}
+	return ""
 }
 
 // checkQuantile holds a percentile to the order statistic. A sliding window goes on over an upgrade, so its observations

@@ -53,6 +53,11 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="acme-8b
 vllm:request_success_created{engine="0",finished_reason="stop",model_name="acme-8b"} 1.79e+09
 # EOF
 `, want{dialect: "vllm-rust", finished: 12, created: 1.79e9}},
+	"the same without ranks": {openMetricsType, `# TYPE vllm:request_success counter
+vllm:request_success_total{finished_reason="stop",model_name="acme-8b"} 12
+vllm:request_success_created{finished_reason="stop",model_name="acme-8b"} 1.79e+09
+# EOF
+`, want{dialect: "vllm-v0", finished: 12, created: 1.79e9}},
 	"a creation time in a gauge family of its own is no sample of its counter": {textPlain, `# TYPE vllm:request_success_total counter
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="acme-8b"} 12
 # TYPE vllm:request_success_created gauge

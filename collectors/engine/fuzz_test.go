@@ -22,7 +22,7 @@ func FuzzDecode(f *testing.F) {
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no samples (%v)", err)
 	}
-	for _, name := range files {
+	for _, name := range append(files, "testdata/sglang.prom") {
 		body, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
