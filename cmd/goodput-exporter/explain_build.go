@@ -310,6 +310,9 @@ func narrower(w *engineWatch, o *slo.Objective, windows []fold.PastWindow) (out 
 	if v.Width == nil || v.Upper == v.Lower {
 		return out
 	}
+	if len(windows) == 1 && windows[0].Partial {
+		out = append(out, explainedNarrow{By: "time", Says: "Less than one judgement window was seen, and of what was in flight when it began little is known. Watch for longer."})
+	}
 	if says := fromPolls(w, o, v); says != "" {
 		out = append(out, explainedNarrow{By: "polls", Says: says})
 	}

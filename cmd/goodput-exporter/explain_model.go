@@ -140,7 +140,7 @@ type explainedMarginal struct {
 
 // explainedNarrow is something that would make the interval narrower.
 type explainedNarrow struct {
-	By   string `json:"by"` // edges, polls or spans
+	By   string `json:"by"` // edges, polls, spans or time
 	Says string `json:"says"`
 }
 

@@ -195,6 +195,16 @@ func TestExplainALiveEngine(t *testing.T) {
 				if len(e.Periods) != 2 || e.Periods[1].Windows != c.windows || e.Periods[0].Partial != c.partial || (len(e.Notes) > 0) != c.note {
 					t.Errorf("periods %+v, notes %q", e.Periods, e.Notes)
 				}
+				for i, n := range e.SLOs[0].Narrow {
+					if (n.By == "time") != (c.partial && i == 0) {
+						t.Errorf("narrower by %+v", e.SLOs[0].Narrow)
+					}
+				}
+				var text bytes.Buffer
+				(&explainer{out: &text}).print(e)
+				if n := strings.Count(text.String(), "Ledger of"); n != 1 {
+					t.Errorf("one window is told %d times", n)
+				}
 				failed := uint64(0)
 				for _, f := range e.Polls.Failed {
 					failed += f.Count

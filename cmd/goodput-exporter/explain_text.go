@@ -11,6 +11,7 @@ import (
 type explainer struct {
 	out   io.Writer // buffered: errors show when it is flushed
 	paint paint
+	alike bool // the last window is all there is of the hour
 }
 
 func (x *explainer) line(format string, args ...any) { fmt.Fprintf(x.out, format+"\n", args...) }
@@ -27,8 +28,11 @@ func (x *explainer) print(e *explained) {
 	}
 	x.page(&e.Page)
 	x.polls(&e.Polls)
+	x.alike = len(e.Periods) == 2 && e.Periods[0].Windows == e.Periods[1].Windows
 	for i := range e.Periods {
-		x.period(&e.Periods[i])
+		if !x.alike || i == 0 {
+			x.period(&e.Periods[i])
+		}
 	}
 	for i := range e.SLOs {
 		x.slo(&e.SLOs[i])
@@ -165,7 +169,9 @@ func (x *explainer) slo(s *explainedSLO) {
 	}
 	x.line("  %s", x.paint.aside("counted are "+s.Population))
 	for i := range s.Verdicts {
-		x.verdict(&s.Verdicts[i], s.refused())
+		if !x.alike || i == 0 {
+			x.verdict(&s.Verdicts[i], s.refused())
+		}
 	}
 	for i, n := range s.Narrow {
 		if i == 0 {
