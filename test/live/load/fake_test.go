@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 )
@@ -13,10 +14,11 @@ import (
 // fake is an OpenAI-compatible engine as far as the load uses one. It takes its time by the clock of the test's bubble.
 type fake struct {
 	ttft, gap time.Duration
-	refuse    func(call int) (status int) // 0: serve; inside: refuse in the stream
-	breakAt   int                         // cut the connection at this chunk; 0: never
-	calls     int
-	asked     []map[string]any
+	refuse    int // status; 0: serve; inside: refuse in the stream
+	breakAt   int // cut the connection at this chunk; 0: never
+
+	mu    sync.Mutex
+	asked []map[string]any // bodies of all requests
 }
 
 // inside is a status that stands for a refusal after the headers.
@@ -27,8 +29,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		panic(err)
 	}
-	f.calls++
+	f.mu.Lock()
 	f.asked = append(f.asked, body)
+	f.mu.Unlock()
 	length, _ := body["max_tokens"].(float64)
 	switch {
 	case length < 1:
@@ -38,16 +41,14 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"no such model"}}`, http.StatusNotFound)
 		return
 	}
-	if f.refuse != nil {
-		switch status := f.refuse(f.calls); status {
-		case 0:
-		case inside:
-			fmt.Fprint(w, `data: {"error":{"message":"too many requests wait","code":503}}`+"\n\ndata: [DONE]\n\n")
-			return
-		default:
-			http.Error(w, "too many requests wait", status)
-			return
-		}
+	switch f.refuse {
+	case 0:
+	case inside:
+		fmt.Fprint(w, `data: {"error":{"message":"too many requests wait","code":503}}`+"\n\ndata: [DONE]\n\n")
+		return
+	default:
+		http.Error(w, "too many requests wait", f.refuse)
+		return
 	}
 	f.stream(w, r, int(length), int(body["n"].(float64)))
 }
@@ -82,34 +83,42 @@ func (f *fake) stream(w http.ResponseWriter, r *http.Request, length, n int) {
 }
 
 // wire connects a client with a server in memory, so that both live on the clock of a synctest bubble.
-type wire struct{ conns chan net.Conn }
+type wire struct {
+	conns chan net.Conn
+	over  chan struct{} // closed at the end
+}
 
 func (l *wire) Accept() (net.Conn, error) {
-	c, ok := <-l.conns
-	if !ok {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.over:
 		return nil, net.ErrClosed
 	}
-	return c, nil
 }
 func (l *wire) Close() error   { return nil }
 func (l *wire) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }
 
 func (l *wire) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	l.conns <- server
-	return client, nil
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.over:
+		return nil, net.ErrClosed
+	}
 }
 
 // against returns a client of the fake; what was started ends with the test.
 func against(t *testing.T, f *fake) *http.Client {
 	t.Helper()
-	l := &wire{conns: make(chan net.Conn, 100)}
+	l := &wire{conns: make(chan net.Conn), over: make(chan struct{})}
 	server := &http.Server{Handler: f}
 	go server.Serve(l) //nolint:errcheck // it ends when the test closes the wire
 	transport := &http.Transport{DialContext: l.dial}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		close(l.conns)
+		close(l.over)
 		server.Close()
 	})
 	return &http.Client{Transport: transport}

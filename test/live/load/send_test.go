@@ -13,7 +13,7 @@ import (
 
 func TestWhatAClientSees(t *testing.T) {
 	for name, c := range map[string]struct {
-		fake    fake
+		fake    *fake // nil: one that serves
 		ask     Ask
 		outcome Outcome
 		status  int
@@ -43,13 +43,13 @@ func TestWhatAClientSees(t *testing.T) {
 			ask: Ask{Output: 5, N: 1, Fault: "model"}, outcome: Refused, status: 404,
 		},
 		"a refusal by the admission limit": {
-			fake: fake{refuse: func(int) int { return 503 }}, ask: Ask{Output: 5, N: 1}, outcome: Refused, status: 503,
+			fake: &fake{refuse: 503}, ask: Ask{Output: 5, N: 1}, outcome: Refused, status: 503,
 		},
 		"a refusal inside a 200": {
-			fake: fake{refuse: func(int) int { return inside }}, ask: Ask{Output: 5, N: 1}, outcome: Refused, status: 200, inside: true,
+			fake: &fake{refuse: inside}, ask: Ask{Output: 5, N: 1}, outcome: Refused, status: 200, inside: true,
 		},
 		"an engine that dies in the middle": {
-			fake: fake{breakAt: 2}, ask: Ask{Output: 5, N: 1}, outcome: Broken, status: 200, took: 120 * time.Millisecond, firsts: 1,
+			fake: &fake{breakAt: 2}, ask: Ask{Output: 5, N: 1}, outcome: Broken, status: 200, took: 120 * time.Millisecond, firsts: 1,
 		},
 		"an answer that takes longer than a client ever waits": {
 			ask: Ask{Output: 500, N: 1}, outcome: Broken, status: 200, took: 2 * time.Second, firsts: 1,
@@ -57,8 +57,11 @@ func TestWhatAClientSees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				if c.fake == nil {
+					c.fake = &fake{}
+				}
 				c.fake.ttft, c.fake.gap = 100*time.Millisecond, 10*time.Millisecond
-				crowd := Crowd{URL: "http://engine", Model: "m", Client: against(t, &c.fake), Timeout: 2 * time.Second}
+				crowd := Crowd{URL: "http://engine", Model: "m", Client: against(t, c.fake), Timeout: 2 * time.Second}
 				seen := crowd.send(t.Context(), c.ask, "w1 w2")
 				if seen.Outcome != c.outcome || seen.Status != c.status || seen.Inside != c.inside {
 					t.Errorf("%s with status %d (inside: %v, %s), want %s with %d (%v)", seen.Outcome, seen.Status, seen.Inside, seen.Detail, c.outcome, c.status, c.inside)

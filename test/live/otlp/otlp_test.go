@@ -16,8 +16,8 @@ import (
 
 const recordings = "../../../testdata/recordings"
 
-// lines reads gzipped JSON lines.
-func lines[T any](t testing.TB, path string) (out []T) {
+// lines reads gzipped JSON lines, those that hold a text.
+func lines[T any](t testing.TB, path, text string) (out []T) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(recordings, path))
 	if err != nil {
@@ -31,6 +31,9 @@ func lines[T any](t testing.TB, path string) (out []T) {
 	scan := bufio.NewScanner(unzipped)
 	scan.Buffer(nil, 16<<20)
 	for scan.Scan() {
+		if !bytes.Contains(scan.Bytes(), []byte(text)) {
+			continue // most of a recording are pages, which take long to read
+		}
 		var v T
 		if err := json.Unmarshal(scan.Bytes(), &v); err != nil {
 			t.Fatal(err)
@@ -50,7 +53,7 @@ type batch struct {
 
 // batches are what a real engine sent in a recording.
 func batches(t testing.TB, name string) (out [][]byte) {
-	for _, l := range lines[batch](t, name+"/recording.jsonl.gz") {
+	for _, l := range lines[batch](t, name+"/recording.jsonl.gz", `"spans"`) {
 		if l.Kind == "spans" {
 			out = append(out, l.Body)
 		}
@@ -74,7 +77,7 @@ func TestSpansOfRealEngines(t *testing.T) {
 				Start float64
 			}
 			want := map[record][]float64{}
-			for _, r := range lines[started](t, name+"/engine_truth.jsonl.gz") {
+			for _, r := range lines[started](t, name+"/engine_truth.jsonl.gz", "") {
 				want[r.record] = append(want[r.record], r.Start)
 			}
 			n := 0
