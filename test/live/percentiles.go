@@ -104,15 +104,15 @@ func (t *truth) cutShort() (out []observation) {
 
 // judgePercentiles puts the published percentiles beside the truth; those of which the truth is not known are left out
 // and counted.
-func judgePercentiles(t *truth, p *published) (out []ranked, unknown int) {
-	for _, q := range p.Quantiles {
-		all, known := t.observations(q.Quantile.Metric)
+func judgePercentiles(t *truth, p *published, all []quantile) (out []ranked, unknown int) {
+	for _, q := range all {
+		observed, known := t.observations(q.Quantile.Metric)
 		if !known {
 			unknown++
 			continue
 		}
 		r := ranked{quantile: q, client: clientQuantile(t, q)}
-		r.judge(t, p, all)
+		r.judge(t, p, observed)
 		out = append(out, r)
 	}
 	return out, unknown

@@ -49,7 +49,7 @@ func TestJudgePercentiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := world{}
 			c.world(&w)
-			got, unknown := judgePercentiles(w.truth(), c.p)
+			got, unknown := judgePercentiles(w.truth(), c.p, c.p.Quantiles)
 			if c.unknown {
 				if unknown != 1 || len(got) != 0 {
 					t.Errorf("%d unknown, %d judged", unknown, len(got))
@@ -78,7 +78,7 @@ func TestWhatAKilledEngineDidLastIsOnNoPage(t *testing.T) {
 	w.request(30.1, 0.2, 0.5, 9, ended(load.Broken))
 	p := onePercentile("ttft", 0.5, 0, 0.1, 1)
 	p.Polls = append(polled(0, 30).Polls, polled(45, 60).Polls...)
-	got, _ := judgePercentiles(w.truth(), p)
+	got, _ := judgePercentiles(w.truth(), p, p.Quantiles)
 	if r := got[0]; r.n != [2]int{1, 1} || !r.holds() {
 		t.Errorf("%+v", r)
 	}

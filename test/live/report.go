@@ -22,8 +22,14 @@ func report(w io.Writer, r *record) (wrong int) {
 	wrong += reportLedger(w, compareLedger(r.Samples, ledgerOf(t, r.Published)))
 	wrong += reportWindows(w, judgeWindows(t, r.Published, promises))
 	wrong += reportSums(w, r)
-	percentiles, unknown := judgePercentiles(t, r.Published)
-	wrong += reportPercentiles(w, percentiles, unknown)
+	percentiles, unknown := judgePercentiles(t, r.Published, r.Published.Quantiles)
+	fmt.Fprint(w, "### Percentiles at the end, ms\n\n")
+	wrong += reportPercentiles(w, percentiles)
+	fmt.Fprintf(w, "Of all windows, %d published percentiles were held against the truth. %d more, of gaps between tokens, "+
+		"could not be: no span tells them, and a client may get several tokens at once.\n\n", len(percentiles), unknown)
+	images, _ := judgePercentiles(t, r.Published, imageQuantiles(r.Samples, r.Published))
+	fmt.Fprint(w, "### Percentiles of the whole run from the exporter's histograms, over both layouts of buckets, ms\n\n")
+	wrong += reportPercentiles(w, images)
 	reportClocks(w, t)
 	if r.Published.Missed > 0 {
 		fmt.Fprintf(w, "%d rounds of the exporter were over before they were looked at: their windows are missing above.\n\n", r.Published.Missed)
@@ -127,12 +133,13 @@ var (
 	shownQuantiles = []float64{0.5, 0.95, 0.99}
 )
 
-func reportPercentiles(w io.Writer, all []ranked, unknown int) (wrong int) {
+// reportPercentiles prints those of the last window, and all that contradict the truth.
+func reportPercentiles(w io.Writer, all []ranked) (wrong int) {
 	last := 0.0
 	for i := range all {
 		last = max(last, all[i].Quantile.End)
 	}
-	fmt.Fprint(w, "### Percentiles at the end, ms\n\n| | window | observations: published | true | interval: published | the engine's own | the client's | |\n|---|---|---:|---:|---:|---:|---:|---|\n")
+	fmt.Fprint(w, "| | window | observations: published | true | interval: published | the engine's own | the client's | |\n|---|---|---:|---:|---:|---:|---:|---|\n")
 	for i := range all {
 		r := &all[i]
 		q := &r.Quantile
@@ -143,8 +150,7 @@ func reportPercentiles(w io.Writer, all []ranked, unknown int) (wrong int) {
 		fmt.Fprintf(w, "| %s p%g | %.0f s | %d | %s | (%s, %s] | %s | %s | %s |\n", q.Metric, 100*q.Q, q.Window, q.Count, span(r.n[0], r.n[1]),
 			ms(q.Lower), ms(float64(q.Upper)), between(r.engine[0], r.engine[1]), ms(r.client), mark)
 	}
-	fmt.Fprintf(w, "\nOf all windows, %d published percentiles were held against the truth; contradicting it: %d. %d more, of gaps between tokens, "+
-		"could not be: no span tells them, and a client may get several tokens at once.\n\n", len(all), wrong, unknown)
+	fmt.Fprintln(w)
 	return wrong
 }
 
