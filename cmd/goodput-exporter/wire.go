@@ -95,9 +95,20 @@ type generation struct {
 	ended   context.CancelFunc
 }
 
+// surroundings are what all generations share.
+type surroundings struct {
+	running   *sync.WaitGroup // what they do by themselves
+	unwatched bool            // files are read again from time to time, and not watched
+	log       *slog.Logger
+}
+
 // newGeneration builds what a configuration asks for. It follows files from here on, as part of running, and must be
 // retired.
 func newGeneration(cfg *config.Config, running *sync.WaitGroup, log *slog.Logger) (*generation, error) {
+	return surroundings{running: running, log: log}.build(cfg)
+}
+
+func (s surroundings) build(cfg *config.Config) (*generation, error) {
 	fixed, err := discovery.NewStatic(cfg.Targets())
 	if err != nil {
 		return nil, fmt.Errorf("engines.targets: %w", err)
@@ -114,14 +125,14 @@ func newGeneration(cfg *config.Config, running *sync.WaitGroup, log *slog.Logger
 		for i, p := range cfg.Engines.Files {
 			patterns[i] = cfg.Path(p)
 		}
-		if g.files, err = file.New(file.Config{Patterns: patterns, Parse: listedTargets, Logger: log}); err != nil {
+		if g.files, err = file.New(file.Config{Patterns: patterns, Parse: listedTargets, Logger: s.log, Unwatched: s.unwatched}); err != nil {
 			ended()
 			return nil, fmt.Errorf("engines.files: %w", err)
 		}
 		listers = append(listers, g.files)
-		running.Go(func() { _ = g.files.Run(ctx) }) // it ends with its context only, and then without an error
+		s.running.Go(func() { _ = g.files.Run(ctx) }) // it ends with its context only, and then without an error
 	}
-	g.targets = discovery.NewUnion(log, listers...)
+	g.targets = discovery.NewUnion(s.log, listers...)
 	return g, nil
 }
 

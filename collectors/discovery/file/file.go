@@ -27,6 +27,8 @@ type Config struct {
 	Parse  func(data []byte, name string) ([]discovery.Found, error)
 	Logger *slog.Logger  // nothing is logged by default
 	Reread time.Duration // from one reading to the next when no event comes; half a minute by default
+	// Unwatched leaves it at reading the files again from time to time, as where the system tells nothing.
+	Unwatched bool
 
 	notify func() (notifier, error) // what tells of changes; tests have their own
 }
@@ -108,10 +110,11 @@ func (w *Watcher) Files() (all, broken int) {
 // time all the same.
 func (w *Watcher) Run(ctx context.Context) error {
 	var events <-chan struct{}
-	n, err := w.notify()
+	n, err := w.notifier()
 	if err != nil {
 		w.Logger.Warn("changes of target files cannot be watched: the files are read again from time to time", "every", w.Reread, "error", err)
-	} else {
+	}
+	if n != nil {
 		defer n.close()
 		events = n.events()
 	}
@@ -137,6 +140,14 @@ func (w *Watcher) Run(ctx context.Context) error {
 			timer.Reset(w.Reread)
 		}
 	}
+}
+
+// notifier tells of changes; nil where nothing does.
+func (w *Watcher) notifier() (notifier, error) {
+	if w.Unwatched {
+		return nil, nil
+	}
+	return w.notify()
 }
 
 // watch has the directories of the files watched, and those that links lead to: a directory tells of files that are
