@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
 	"github.com/goodput-exporter/goodput-exporter/exporter/edges"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
@@ -36,6 +38,9 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 		for _, idle := range cfg.Idle() {
 			fmt.Fprintf(buffered, "# %s\n", idle)
 		}
+		if err := checkFiles(cfg, buffered); err != nil {
+			return errors.Join(err, buffered.Flush())
+		}
 		fmt.Fprintf(buffered, "# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
 		return buffered.Flush()
 	}
@@ -43,7 +48,9 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 	if err != nil {
 		return err
 	}
-	verdict := lintPages(buffered, cfg, pages)
+	var text bytes.Buffer
+	verdict := lintPages(&text, cfg, pages)
+	fmt.Fprint(buffered, masked(cfg, source, text.String()))
 	return errors.Join(verdict, buffered.Flush())
 }
 
@@ -101,7 +108,7 @@ func pageAt(ctx context.Context, cfg *config.Config, source string) ([]checkedPa
 	if known {
 		page.engine = t.ID
 	}
-	fetcher, err := engine.New(engine.FetcherConfig{Timeout: cfg.Poll.Timeout, MaxBody: cfg.Poll.MaxBody})
+	fetcher, err := pageFetcher(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", page.name, err)
 	}
@@ -207,7 +214,11 @@ func lintPages(out io.Writer, cfg *config.Config, pages []checkedPage) error {
 
 // lintPage prints what one page can answer, and returns how many objectives cover it and which of them it cannot.
 func lintPage(out io.Writer, cfg *config.Config, p checkedPage) (covered int, refused []string) {
-	fmt.Fprintf(out, "page %s: dialect %s, vLLM %s, %s\n", p.name, p.sample.Dialect, p.sample.Version,
+	written := "dialect " + p.sample.Dialect
+	if p.sample.Version != "" {
+		written += ", vLLM " + p.sample.Version
+	}
+	fmt.Fprintf(out, "page %s: %s, %s\n", p.name, written,
 		count(len(p.sample.Ranks), "rank")+" of "+strings.Join(models(p.sample), ", "))
 	var covering []slo.Objective
 	curable := false // by other edges
@@ -218,6 +229,11 @@ func lintPage(out io.Writer, cfg *config.Config, p checkedPage) (covered int, re
 			continue
 		}
 		covering = append(covering, o)
+		if why := unlike(o, p.sample, models); why != "" {
+			fmt.Fprintf(out, "  refused: %s\n", why)
+			refused = append(refused, o.Name+" by "+p.name)
+			continue
+		}
 		if found := lintClauses(out, o, p, models); len(found) > 0 {
 			refused = append(refused, o.Name+" by "+p.name)
 			curable = curable || slices.ContainsFunc(found, func(r slo.Refusal) bool { return !r.Missing })
@@ -229,6 +245,19 @@ func lintPage(out io.Writer, cfg *config.Config, p checkedPage) (covered int, re
 	printCosts(out, p.sample)
 	fmt.Fprintln(out)
 	return len(covering), refused
+}
+
+// unlike says why an objective cannot be judged on a page whatever its edges are; "" when it can.
+func unlike(o slo.Objective, s *fact.EngineSample, models []string) string {
+	for i := range s.Ranks {
+		if !slices.Contains(models, s.Ranks[i].Model) {
+			continue
+		}
+		if why := fold.Unlike(o.Clauses, s, &s.Ranks[i]); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // models are the names on a page, each once, in its order.
@@ -310,13 +339,17 @@ func absence(r slo.Refusal, s *fact.EngineSample) string {
 	if !r.Missing {
 		return ""
 	}
-	says := "; vLLM has it since " + engine.Since(r.Clause.Metric)
-	if engine.Since(r.Clause.Metric) == "" {
+	says := ""
+	switch since := engine.Since(r.Clause.Metric); {
+	case s.Version == "": // not vLLM
+	case since == "":
 		says = "; every version has it, some from the first request on"
+	default:
+		says = "; vLLM has it since " + since
 	}
 	for _, m := range s.Missing {
 		if m.Field == r.Clause.Metric.String() {
-			says += ", and without it " + m.Cost
+			says += "; without it " + m.Cost
 		}
 	}
 	return says
@@ -325,23 +358,31 @@ func absence(r slo.Refusal, s *fact.EngineSample) string {
 // printRemedy says what would make the objectives that cover a page answerable. It is what engine-flags prints for them,
 // but for the engine's own edges, which are on the page.
 func printRemedy(out io.Writer, p checkedPage, covering []slo.Objective, grids [fact.NumFamilies][]float64) {
+	vllm := strings.HasPrefix(p.sample.Dialect, "vllm-")
 	oldest, newest := versionRange(p.sample.Version)
 	var own [fact.NumFamilies][]float64
 	for f, h := range p.sample.Ranks[0].Histograms {
 		own[f] = h.Edges
 	}
-	if vllm := strings.HasPrefix(p.sample.Dialect, "vllm-"); vllm && (newest == "" || edges.Older(edges.Since, newest)) {
+	if vllm && (newest == "" || edges.Older(edges.Since, newest)) {
 		r := remedyOf(edges.Since, covering, grids, own)
 		fmt.Fprintf(out, "\nvLLM %s and later has an edge at each threshold when it is started with\n  %s\n", edges.Since, edges.Flag(r.lists))
 	}
-	if !edges.Older(oldest, edges.Since) {
+	if vllm && !edges.Older(oldest, edges.Since) {
 		return
 	}
-	if r := remedyOf(oldest, covering, grids, own); len(r.instead) > 0 {
-		fmt.Fprintf(out, "\nwith the edges as they are (vLLM before %s has no others)\n", edges.Since)
-		for _, line := range r.instead {
-			fmt.Fprintf(out, "  %s\n", line)
-		}
+	// Of another engine the version says nothing about vLLM's option, and only its edges are known.
+	r := remedyOf("0", covering, grids, own)
+	if len(r.instead) == 0 {
+		return
+	}
+	fmt.Fprint(out, "\nwith the edges as they are")
+	if vllm {
+		fmt.Fprintf(out, " (vLLM before %s has no others)", edges.Since)
+	}
+	fmt.Fprintln(out)
+	for _, line := range r.instead {
+		fmt.Fprintf(out, "  %s\n", line)
 	}
 }
 

@@ -101,6 +101,7 @@ type explainedSLO struct {
 	Covers     bool               `json:"covers"`
 	Objective  float64            `json:"objective"`
 	Population string             `json:"population"`
+	Unlike     string             `json:"unjudged_because,omitempty"` // why no edges could help
 	Clauses    []explainedClause  `json:"clauses"`
 	Verdicts   []explainedVerdict `json:"verdicts,omitempty"`
 	Narrow     []explainedNarrow  `json:"narrower_by,omitempty"`
@@ -112,6 +113,8 @@ type explainedClause struct {
 	Threshold float64 `json:"threshold_seconds"`
 	Answer    string  `json:"answer"` // edge or refused
 	Why       string  `json:"why,omitempty"`
+
+	missing bool // refused because the engine has no such histogram
 }
 
 // explainedVerdict is the interval of a period, in sequences.
@@ -140,7 +143,7 @@ type explainedMarginal struct {
 
 // explainedNarrow is something that would make the interval narrower.
 type explainedNarrow struct {
-	By   string `json:"by"` // edges, polls, spans or time
+	By   string `json:"by"` // clauses, edges, polls, spans or time
 	Says string `json:"says"`
 }
 

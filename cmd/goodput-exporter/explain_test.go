@@ -44,6 +44,7 @@ func TestExplainGolden(t *testing.T) {
 		"restart.txt":      {Source: recordingPath("vllm-0.32-restart")},
 		"dp2.txt":          {Source: recordingPath("vllm-0.32-dp2")},
 		"rust.txt":         {Source: recordingPath("vllm-0.32-rust")},
+		"simulator.txt":    {Source: recordingPath("llm-d-sim-ramp")},
 		"page.txt":         {Source: samples + "vllm-0.32-live.prom"},
 		"page.json":        {Source: samples + "vllm-0.32-live.prom", JSON: true},
 		"page-without.txt": {Source: samples + "vllm-0.32-rust-live.prom"},

@@ -159,6 +159,9 @@ func (x *explainer) slo(s *explainedSLO) {
 		x.line("  not about this engine, by slos[].match")
 		return
 	}
+	if s.Unlike != "" {
+		x.line("  %s", x.paint.bad("cannot be judged: "+printable(s.Unlike)))
+	}
 	for _, c := range s.Clauses {
 		text := fmt.Sprintf("%s <= %s", c.Metric, configured(c.Threshold))
 		if c.Answer == "edge" {
@@ -170,7 +173,7 @@ func (x *explainer) slo(s *explainedSLO) {
 	x.line("  %s", x.paint.aside("counted are "+s.Population))
 	for i := range s.Verdicts {
 		if !x.alike || i == 0 {
-			x.verdict(&s.Verdicts[i], s.refused())
+			x.verdict(&s.Verdicts[i], s.refused(), s.Unlike)
 		}
 	}
 	for i, n := range s.Narrow {
@@ -191,8 +194,8 @@ func (s *explainedSLO) refused() string {
 	return ""
 }
 
-// verdict prints a period's interval. refused is a reason that stands above already.
-func (x *explainer) verdict(v *explainedVerdict, refused string) {
+// verdict prints a period's interval. refused and unlike are reasons that stand above already.
+func (x *explainer) verdict(v *explainedVerdict, refused, unlike string) {
 	if v.Windows > 0 {
 		text := fmt.Sprintf("%s of %d qualified, %s", within(v.Lower, v.Upper), v.Requests, sharesOf(v.Lower, v.Upper, v.Requests))
 		if v.Requests == 0 {
@@ -202,7 +205,10 @@ func (x *explainer) verdict(v *explainedVerdict, refused string) {
 	}
 	for _, t := range v.Unjudged {
 		why := printable(t.Reason)
-		if refused != "" && strings.HasPrefix(refused, t.Reason) {
+		switch {
+		case t.Reason == unlike:
+			why = "they cannot be judged"
+		case refused != "" && strings.HasPrefix(refused, t.Reason):
 			why = "a clause is refused"
 		}
 		x.line("  %-16s %s", periodName(v.Period), x.paint.doubt(fmt.Sprintf("%s without an interval: %s", count(int(t.Count), "window"), why)))

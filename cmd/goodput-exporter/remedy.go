@@ -25,7 +25,8 @@ type remedy struct {
 }
 
 // remedyOf is the one place that knows it: engine-flags prints it before an engine is started, check for one that runs.
-// own are the engine's edges as they are, none for a family that it lacks.
+// own are the engine's edges as they are, none for a family that it lacks. Version "0" is of an engine of which only the
+// edges are known.
 func remedyOf(version string, objectives []slo.Objective, grids, own [fact.NumFamilies][]float64) remedy {
 	known := func(f fact.Family) ([]float64, bool) { return own[f], len(own[f]) > 0 }
 	r := remedy{answered: true}
@@ -92,7 +93,10 @@ func placeOf(version string, r slo.Refusal) string {
 	what := fmt.Sprintf("%s <= %s", r.Clause.Metric, configured(r.Clause.Threshold))
 	switch {
 	case r.Missing:
-		return fmt.Sprintf("%s: vLLM %s has no such histogram; it came with %s", what, version, engine.Since(r.Clause.Metric))
+		if since := engine.Since(r.Clause.Metric); since != "" && version != "0" {
+			return fmt.Sprintf("%s: vLLM %s has no such histogram; it came with %s", what, version, since)
+		}
+		return what + ": the engine has no such histogram"
 	case r.Below == 0:
 		return fmt.Sprintf("%s lies below the first edge, %s", what, configured(r.Above))
 	case math.IsInf(r.Above, 1):
