@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 		fmt.Fprintln(buffered)
 		for _, idle := range cfg.Idle() {
 			fmt.Fprintf(buffered, "# %s\n", idle)
+		}
+		if err := checkFiles(cfg, buffered); err != nil {
+			return errors.Join(err, buffered.Flush())
 		}
 		if err := checkFiles(cfg, buffered); err != nil {
 			return errors.Join(err, buffered.Flush())

@@ -19,6 +19,10 @@ const shutdownGrace = time.Second
 // runServe polls and serves until the context is done. Listening on a taken port, or a faulty web configuration, ends
 // it with an error. SIGHUP has the configuration read again, and so has POST /-/reload with lifecycle.
 func runServe(ctx context.Context, configFile string, lifecycle bool, flags *web.FlagConfig, log *slog.Logger) error {
+	// Before anything that takes time: unheard, the signal would end the program.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	e, err := newServed(configFile, log)
 	if err != nil {
 		return err
@@ -34,9 +38,6 @@ func runServe(ctx context.Context, configFile string, lifecycle bool, flags *web
 	served, polled := make(chan error, 1), make(chan error, 1)
 	go func() { served <- web.ListenAndServe(server, flags, log) }()
 	go func() { polled <- e.Run(ctx) }()
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
 	followed := make(chan struct{})
 	go func() { defer close(followed); e.follow(ctx, hangups) }()
 

@@ -61,6 +61,19 @@ func (u *Union) Refused() int {
 	return len(u.refused)
 }
 
+// Refusals says of each target that is not taken why, sorted.
+func (u *Union) Refusals() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := make([]string, 0, len(u.refused))
+	for who, why := range u.refused {
+		id, from, _ := strings.Cut(who, " ")
+		all = append(all, from+": "+id+" is not polled: "+why)
+	}
+	slices.Sort(all)
+	return all
+}
+
 // same reports whether two lists are one.
 func same(a, b []Found) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])

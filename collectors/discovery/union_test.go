@@ -53,7 +53,10 @@ func TestUnion(t *testing.T) {
 			if u.Refused() != len(c.why) || strings.Count(log.String(), "is not polled") != len(c.why) {
 				t.Errorf("%d refused, want %d; log\n%s", u.Refused(), len(c.why), log.String())
 			}
-			for _, why := range c.why {
+			for i, why := range c.why {
+				if got := u.Refusals()[i]; !strings.Contains(got, " is not polled: "+why) {
+					t.Errorf("refusal %q", got)
+				}
 				if !strings.Contains(log.String(), why) {
 					t.Errorf("%q is not in the log\n%s", why, log.String())
 				}

@@ -69,6 +69,12 @@ func (p *pass) repeatedBy(s *fact.EngineSample) bool {
 // minCredential is the shortest credential that makes a page unusable: a shorter word may be in the name of a model.
 const minCredential = 8
 
+// Mask puts <secret> in the place of every secret of a URL that a text repeats, for whoever prints what a page says.
+func Mask(rawURL, text string) string {
+	r := Raw{secrets: repeatable(rawURL, nil)}
+	return r.Mask(text)
+}
+
 // minSecret is the shortest text that is looked for: one or two characters stand in every message, and guard nothing.
 const minSecret = 3
 
