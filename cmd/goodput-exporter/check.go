@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +37,6 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 		fmt.Fprintln(buffered)
 		for _, idle := range cfg.Idle() {
 			fmt.Fprintf(buffered, "# %s\n", idle)
-		}
-		if err := checkFiles(cfg, buffered); err != nil {
-			return errors.Join(err, buffered.Flush())
 		}
 		if err := checkFiles(cfg, buffered); err != nil {
 			return errors.Join(err, buffered.Flush())
