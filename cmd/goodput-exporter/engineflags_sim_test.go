@@ -83,6 +83,40 @@ func TestAnEngineWithTheFlagsAnswersEverything(t *testing.T) {
 	}
 }
 
+// TestFlagsNarrowWhatCouldBeAnsweredBefore where queue and prefill times matter: promises that vLLM's own edges can
+// answer too.
+func TestFlagsNarrowWhatCouldBeAnsweredBefore(t *testing.T) {
+	cfg := config.Default()
+	cfg.SLOs = simObjectives()
+	lists := edges.For(cfg.Objectives(), cfg.Grids())
+	for _, name := range []string{"kv", "rag"} {
+		scenario, _ := sim.ScenarioNamed(name)
+		own, flagged := jointWidth(watch(t, scenario, 7, 10*time.Minute, cfg.SLOs)), jointWidth(watch(t, started(scenario, lists), 7, 10*time.Minute, cfg.SLOs))
+		for slo, was := range own {
+			t.Logf("%s %s: %.2f points wide, %.2f with the flags", name, slo, was, flagged[slo])
+			if flagged[slo] > was {
+				t.Errorf("%s %s: %.2f points wide, was %.2f", name, slo, flagged[slo], was)
+			}
+		}
+		if gain := own["100/10"] - flagged["100/10"]; gain < 1 {
+			t.Errorf("%s: %.2f points are gained", name, gain)
+		}
+	}
+}
+
+// jointWidth is the width of all windows' intervals together, in percentage points, by objective.
+func jointWidth(j *judgedWorld) map[string]float64 {
+	width, requests := map[string]float64{}, map[string]float64{}
+	for _, w := range j.said.windows {
+		width[w.SLO] += float64(w.Upper - w.Lower)
+		requests[w.SLO] += float64(w.Requests)
+	}
+	for slo := range width {
+		width[slo] *= 100 / requests[slo]
+	}
+	return width
+}
+
 func lastPage(t *testing.T, j *judgedWorld) []byte {
 	t.Helper()
 	page, up := j.world.Page(j.world.Engines()[0])
