@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
@@ -67,7 +68,7 @@ func gone(replica, version int) float64 {
 	return born(replica, version+1) - away
 }
 
-func newRollout(t *testing.T) *rollout {
+func newRollout(t *testing.T, versions func(string) []sim.Engine, habits sim.Habits) *rollout {
 	r := &rollout{}
 	for i := range replicas {
 		r.worlds = append(r.worlds, nil)
@@ -77,7 +78,7 @@ func newRollout(t *testing.T) *rollout {
 			seen, ended := &r.observations[i][v], &r.sequences[i][v]
 			c := sim.Config{
 				Seed: uint64(10*i + v), Start: simStart + born(i, v), Engines: []sim.Engine{e},
-				Loads: []sim.Load{{Name: "l", Engines: []string{e.ID}, Rate: sim.Diurnal(12, 0.6, 300), Mix: sim.Chat, Habits: people()}},
+				Loads: []sim.Load{{Name: "l", Engines: []string{e.ID}, Rate: sim.Diurnal(12, 0.6, 300), Mix: sim.Chat, Habits: habits}},
 				Truth: sim.Truth{
 					FirstToken: func(f sim.FirstToken) { seen[fact.TTFT] = append(seen[fact.TTFT], observed{f.At, f.TTFT}) },
 					Sequence: func(q sim.Sequence) {
@@ -104,7 +105,7 @@ func newRollout(t *testing.T) *rollout {
 // TestARollingUpgrade replays an upgrade of three replicas over four versions whose bucket layouts differ: no counter of ours
 // falls, every interval holds the truth, and the number of layouts in sight rises while versions are mixed and falls again.
 func TestARollingUpgrade(t *testing.T) {
-	r := newRollout(t)
+	r := newRollout(t, versions, people())
 	cfg := config.Default()
 	cfg.SLOs = simObjectives()
 	o := foldOptions(&cfg, simStart)
@@ -161,6 +162,53 @@ func TestARollingUpgrade(t *testing.T) {
 		if got := layouts[row.at]; got != row.want {
 			t.Errorf("%s: %d layouts in sight after %.0f s, want %d", row.why, got, row.at, row.want)
 		}
+	}
+}
+
+// kinds are the steps of an upgrade from one kind of server to another.
+func kinds(id string) []sim.Engine {
+	var all []sim.Engine
+	for _, d := range []sim.Dialect{sim.V0, sim.V1Old, sim.Rust, sim.V1} {
+		all = append(all, sim.Engine{ID: id, Model: sim.ChatModel, Dialect: d, Step: sim.H100, MaxSeqs: 128})
+	}
+	return all
+}
+
+// TestAnUpgradeFromKindToKind: from V0, whose rank has no name, to V1, to the Rust front end and back to Python's. Each is
+// another process to us, whatever its page shows of that, and the series go on under their names.
+func TestAnUpgradeFromKindToKind(t *testing.T) {
+	r := newRollout(t, kinds, patient)
+	cfg := config.Default()
+	cfg.SLOs = simObjectives()
+	state := fold.New(foldOptions(&cfg, simStart))
+	d, falls := engine.NewDecoder(), newWatcher(t)
+	seen, judged := map[string]bool{}, 0
+	for at := 0.0; at < upgradeEnds; at += 2 {
+		s := state.Apply(fold.Round{At: simStart + at, Targets: []fact.Target{{ID: "r0"}}, Polls: []fact.Poll{r.poll(t, 0, at, d)}})
+		falls.watch(s)
+		seen[s.Engines[0].Dialect] = true
+		for _, rank := range s.Engines[0].Ranks {
+			if rank.ID != "r0" || rank.Since != s.Engines[0].Since {
+				t.Fatalf("a rank called %s that counts since %v", rank.ID, rank.Since-simStart)
+			}
+		}
+		for _, w := range s.Windows {
+			if w.Evidence == "" && strings.Contains(w.Reason, "no tpot histogram") {
+				continue // V0
+			}
+			if wrong := r.wrong(&w, 0); wrong != "" {
+				t.Error(wrong)
+			}
+			judged++
+		}
+	}
+	for _, want := range []string{"vllm-v0", "vllm-v1", "vllm-rust"} {
+		if !seen[want] {
+			t.Errorf("%s was not seen, but %v", want, seen)
+		}
+	}
+	if last := state.Flush(simStart + upgradeEnds).Engines[0]; last.Resets != 3 || judged < 100 {
+		t.Errorf("%d resets, %d windows", last.Resets, judged)
 	}
 }
 

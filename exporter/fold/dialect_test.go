@@ -160,10 +160,32 @@ func TestARankThatReturnsGoesOnCounting(t *testing.T) {
 func TestRanksAreNotRememberedWithoutEnd(t *testing.T) {
 	s := tell(t, 90)
 	for i := range 3 * knownRanks {
-		page := says{born: 50, first: uint64(i), finished: uint64(i)}.page()
-		page.Ranks[0].Name = strings.Repeat("x", 1+i)
+		page := of(50, map[string]uint64{"0": uint64(i), "1": uint64(i)})
+		page.Ranks[1].Name = strings.Repeat("x", 1+i)
 		s.round(100+2*float64(i), fact.Poll{Target: "a", Sent: 100 + 2*float64(i), Received: 100 + 2*float64(i), Sample: page})
 	}
-	equal(t, "remembered", len(s.state.engines["a"].known) <= knownRanks+1, true)
-	equal(t, "the newest", s.engine().Ranks[0].Since > 100+4*knownRanks, true)
+	equal(t, "remembered", len(s.state.engines["a"].known) <= knownRanks+2, true)
+	equal(t, "the oldest counts since", s.engine().Ranks[0].Since, 100)
+	equal(t, "the newest is new", s.engine().Ranks[1].Since > 100+4*knownRanks, true)
+}
+
+// An upgrade from an engine whose rank has no name to one whose rank has: the series keep their names, and go on.
+func TestTheOnlyRankKeepsItsName(t *testing.T) {
+	old := func(p says) *fact.EngineSample {
+		sample := p.page()
+		sample.Dialect, sample.Ranks[0].Name, sample.Traits.NoFrontEnd = "vllm-v0", "", true
+		return sample
+	}
+	s := tell(t, 90)
+	s.round(100, fact.Poll{Target: "a", Sent: 100, Received: 100, Sample: old(says{finished: 500, first: 500, noHTTP: true})})
+	s.round(110, fact.Poll{Target: "a", Sent: 110, Received: 110, Sample: old(says{finished: 520, first: 525, noHTTP: true, running: 5})})
+	for at := 112.0; at < 150; at += 2 {
+		s.miss(at, fact.ReasonRefused)
+	}
+	s.page(150, says{born: 148, finished: 3, first: 3, http2xx: 3}).page(170, says{born: 148, finished: 9, first: 9, http2xx: 9}).end()
+	e := s.engine()
+	equal(t, "resets", e.Resets, 1)
+	equal(t, "name", e.Ranks[0].ID, "a")
+	equal(t, "sequences of both versions", total(e.Ranks[0].Sequences), 20+9)
+	equal(t, "lost in between", e.Ledger.Lost, Span{5, 5, true})
 }

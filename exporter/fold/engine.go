@@ -42,7 +42,7 @@ type engine struct {
 	objectives []*objective
 	ranks      []*rank // of the last page
 	known      []*rank // all that were seen
-	many       bool    // several ranks were seen, on one page or in turn
+	many       bool    // several ranks were seen on one page
 	committed  bool
 	past       remembered
 	fallbacks  map[string]uint64

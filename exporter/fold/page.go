@@ -72,12 +72,14 @@ func sameRanks(before, after *fact.EngineSample) bool {
 	return true
 }
 
-// sharedFell reports whether a counter fell that two pages with different ranks both have.
+// sharedFell reports whether a counter fell that two pages with different ranks both have. The only rank of one page is
+// that of the other, whatever it is called.
 func sharedFell(before, after *fact.EngineSample) bool {
 	for i := range before.Ranks {
 		for j := range after.Ranks {
 			a, b := &before.Ranks[i], &after.Ranks[j]
-			if a.Name == b.Name && a.Model == b.Model && rankFell(a, b) {
+			same := a.Name == b.Name || len(before.Ranks) == 1 && len(after.Ranks) == 1
+			if same && a.Model == b.Model && rankFell(a, b) {
 				return true
 			}
 		}

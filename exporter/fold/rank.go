@@ -40,14 +40,19 @@ type slice struct {
 }
 
 // newRanks lists the ranks of a new process in the page's order. A rank that was seen before, on whatever page, goes on
-// counting where it stopped: a model that was unloaded and came back, a replica that was away. An engine that has shown
+// counting where it stopped: a model that was unloaded and came back, a replica that was away. The only rank of an engine is
+// the same whatever it is called, for V0 has no name for it and a load balancer may number it anew. An engine that has shown
 // several ranks keeps their names apart from its own for good, so that no series changes its name twice; the counters of
 // the one that it had until then go on under the new name. from is when those of new ranks start.
 func (s *State) newRanks(e *engine, sample *fact.EngineSample, from float64) []*rank {
+	e.many = e.many || len(sample.Ranks) > 1
 	out := make([]*rank, len(sample.Ranks))
 	for i := range sample.Ranks {
 		p := &sample.Ranks[i]
 		at := slices.IndexFunc(e.known, func(r *rank) bool { return r.name == p.Name && r.model == p.Model })
+		if at < 0 && !e.many {
+			at = slices.IndexFunc(e.known, func(r *rank) bool { return r.model == p.Model })
+		}
 		if at < 0 {
 			r := &rank{name: p.Name, model: p.Model, since: from}
 			for _, w := range s.opts.QuantileWindows {
@@ -57,8 +62,7 @@ func (s *State) newRanks(e *engine, sample *fact.EngineSample, from float64) []*
 			e.known = append(e.known, r)
 		}
 		r := e.known[at]
-		e.many = e.many || len(out) > 1 || r.name != e.known[0].name
-		r.seen = from
+		r.name, r.seen = p.Name, from
 		r.slices, r.first, r.old = nil, 0, 0
 		r.finished, r.spent = nil, [NumStages]Spent{}
 		out[i] = r
