@@ -382,3 +382,42 @@ func TestRecordTakesTargetsFromFiles(t *testing.T) {
 		t.Errorf("%d pages, %v: %s", len(pages), err, &out)
 	}
 }
+
+// fullDisk takes half of a piece when its time has come.
+type fullDisk struct {
+	*os.File
+	full bool
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f *fullDisk) Write(p []byte) (int, error) {
+	if !f.full {
+		return f.File.Write(p)
+	}
+	n, _ := f.File.Write(p[:len(p)/2]) // the error is errFull
+	return n, errFull
+}
+
+// TestRecordOnAFullDisk keeps what was recorded before readable, and says what happened.
+func TestRecordOnAFullDisk(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "r.jsonl.gz")
+	synctest.Test(t, func(t *testing.T) {
+		var disk *fullDisk
+		r := newRecorder(t, output, 0, &fakePages{answer: func(id string, n int) (time.Duration, engine.Raw) {
+			disk.full = n > 6
+			return goodPage(id, n)
+		}}, "a")
+		disk = &fullDisk{File: r.files.file.(*os.File)}
+		r.files.file = disk
+		err := r.run(t.Context(), newProgress(io.Discard, ""))
+		if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "r.jsonl.gz") {
+			t.Errorf("error %v", err)
+		}
+		_ = r.files.close() // the disk is still full
+	})
+	// The first four were flushed after six seconds; the next flush was due when the disk was full.
+	if pages, err := readRecording(t, output); err != nil || len(pages) != 4 {
+		t.Errorf("%d pages, %v", len(pages), err)
+	}
+}

@@ -17,12 +17,20 @@ type recordFiles struct {
 	output string
 	most   int64 // bytes of a file after which the next is begun; 0: no limit
 
-	file    *os.File
+	file    growing
 	pending bytes.Buffer
 	writer  *recording.Writer
 	size    int64 // of the file
 	total   int64 // of all files
 	names   []string
+}
+
+// growing is a file that is written to its end.
+type growing interface {
+	Name() string
+	Write([]byte) (int, error)
+	Truncate(int64) error
+	Close() error
 }
 
 // newRecordFiles begins the first file. A file that is there already is not written over.
@@ -45,7 +53,7 @@ func (f *recordFiles) name(n int) string {
 // next begins a further file. Pages name models and may say more, so only the user may read them.
 func (f *recordFiles) next() error {
 	name := f.name(len(f.names) + 1)
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("--output: %s is there already, and a recording is not written over: give another name or remove it", name)
 	}
@@ -81,10 +89,11 @@ func (f *recordFiles) hand() error {
 	}
 	n, err := f.file.Write(f.pending.Bytes())
 	f.pending.Reset()
-	f.size, f.total = f.size+int64(n), f.total+int64(n)
 	if err != nil {
-		return fmt.Errorf("%s: %w; what was recorded before is whole", f.file.Name(), err)
+		// Half a piece, of a disk that is full, would spoil what is there.
+		return fmt.Errorf("%s: %w", f.file.Name(), errors.Join(err, f.file.Truncate(f.size)))
 	}
+	f.size, f.total = f.size+int64(n), f.total+int64(n)
 	return nil
 }
 
