@@ -110,7 +110,7 @@ func Default() Config {
 		Poll:  Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
 		Spans: Spans{Grace: 10 * time.Second},
 		GPU:   GPU{Source: "auto"},
-		// Two dozen data-parallel ranks of some 350 series each.
+		// Room for 18 data-parallel ranks: one has 545 series, and an engine some 30 more.
 		Engines: Engines{MaxSeries: 10_000},
 		Handlers: Handlers{
 			OnePrompt: []string{"/v1/completions", "/v1/chat/completions", "/v1/responses"},

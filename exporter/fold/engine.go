@@ -26,6 +26,8 @@ type engine struct {
 	skipped  map[string]uint64
 	resets   uint64
 
+	elsewhere bool // the target has another address since the last page, whose process may well live on
+
 	dead   bool // the process of the last page is taken for gone: what was in flight is lost
 	gone   bool // the target has vanished
 	goneAt float64
@@ -83,6 +85,9 @@ func (s *State) poll(e *engine, p fact.Poll) {
 	if what == fellUntold && e.wasAway(now) {
 		what = newProcess
 	}
+	if what == sameProcess && e.elsewhere && birth(p.Sample) == 0 {
+		what = newProcess // counters that have not fallen are no evidence across two addresses
+	}
 	switch what {
 	case sameProcess:
 		s.next(e, now)
@@ -108,7 +113,7 @@ func (s *State) poll(e *engine, p fact.Poll) {
 // process has refused connections, or broken some, for as long as it loaded its model; where nothing of the kind was
 // seen, counters that fell are those of a stale page or of another process behind the same address.
 func (e *engine) wasAway(now *page) bool {
-	return e.dead || e.cutOff || now.sent-e.last.sent >= deathGrace
+	return e.dead || e.elsewhere || e.cutOff || now.sent-e.last.sent >= deathGrace
 }
 
 // miss folds a poll that brought no page.
@@ -124,7 +129,7 @@ func (s *State) miss(e *engine, p fact.Poll) {
 			e.refusedSince = p.Sent
 		}
 		e.refusedAt = p.Sent
-		if e.last != nil && !e.dead && p.Sent-e.refusedSince >= deathGrace {
+		if e.last != nil && !e.dead && !e.elsewhere && p.Sent-e.refusedSince >= deathGrace {
 			s.bury(e)
 		}
 	}
@@ -157,17 +162,19 @@ func (s *State) firstSight(e *engine, now *page) {
 
 // restart takes the first page of another process of a known engine. If that was born after the last page of the old
 // one, or does not say when, all its counters began at 0 in between; else the address leads to several processes (a
-// load balancer), and what this one counted before is not ours.
+// load balancer), and what this one counted before is not ours; nor is it when the target has another address now.
 func (s *State) restart(e *engine, now *page) {
 	isTorn, skip := s.unfit(e, now)
 	if skip {
 		return
 	}
 	how := sinceBirth
-	if b := birth(now.sample); b > 0 && b < e.last.sent-1 {
+	if b := birth(now.sample); b > 0 && b < e.last.sent-1 || b == 0 && e.elsewhere {
 		how = baseline
 	}
-	s.bury(e)
+	if !e.elsewhere {
+		s.bury(e)
+	}
 	e.resets++
 	s.begin(e, now, how, isTorn)
 }
@@ -189,7 +196,7 @@ func (s *State) next(e *engine, now *page) {
 		s.overdue(e, now.sent)
 		return
 	}
-	e.tornSince = 0
+	e.tornSince, e.elsewhere = 0, false
 	if e.dead {
 		// It only looked dead. What was in flight has been given up as lost and arrives anew.
 		e.dead = false
@@ -244,7 +251,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 		e.since = from
 	}
 	e.moved = now.sent
-	e.dead, e.tornSince, e.fellRun, e.refusedAt = false, 0, 0, 0
+	e.dead, e.elsewhere, e.tornSince, e.fellRun, e.refusedAt = false, false, 0, 0, 0
 	e.ranks = s.newRanks(e, now.sample, from)
 	e.ledger.newProcess(now.sample)
 	e.window = window{start: from}

@@ -5,6 +5,7 @@ package fold
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
@@ -75,19 +76,39 @@ func (s *State) meet(r Round) {
 			e = newEngine(t, s.opts.Objectives)
 			s.engines[t.ID] = e
 		}
+		if known && pageAddress(e.target.URL) != pageAddress(t.URL) {
+			s.leave(e)
+			e.elsewhere = e.last != nil
+		}
 		e.target, e.gone = t, false
 	}
 	for id, e := range s.engines {
 		switch {
 		case current[id]:
 		case !e.gone:
-			s.bury(e)
+			s.leave(e)
 			e.gone, e.goneAt = true, r.At
 		case r.At-e.goneAt > s.opts.JudgementWindow:
 			// Its last commit has stood on the page for a whole window, so every scraper saw it.
 			delete(s.engines, id)
 		}
 	}
+}
+
+// leave ends the window of an engine that is not asked any more, or not at its address. That says nothing of what it had
+// in flight, which is neither lost nor anything else.
+func (s *State) leave(e *engine) {
+	if e.last != nil && !e.dead {
+		s.closeWindow(e, true)
+	}
+}
+
+// pageAddress is a URL without what may change although the page stays where it is: user and query.
+func pageAddress(url string) string {
+	url, _, _ = strings.Cut(url, "?")
+	scheme, rest, _ := strings.Cut(url, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
 // Flush ends every open window at its last page, as if the recording that feeds the state had ended: nothing that was

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
@@ -312,5 +313,66 @@ func TestSnapshotsOutliveAReconfiguration(t *testing.T) {
 	s.page(230, says{born: 50, first: 60, finished: 60, http2xx: 60})
 	if got := held.Engines[0].Past.Windows[0].Verdicts; len(got) != 3 || got[0].Objective.Name != name {
 		t.Errorf("held verdicts %+v", got)
+	}
+}
+
+// TestTargetsThatLeaveLoseNothing: that an engine is not asked any more, or somewhere else, says nothing of what it had in
+// flight, and a request in flight over a pause is counted once.
+func TestTargetsThatLeaveLoseNothing(t *testing.T) {
+	busy := func(s *story, url string) *story {
+		s.targets = []fact.Target{{ID: "a", URL: url}}
+		return s.page(100, says{born: 50}).page(120, says{born: 50, first: 12, finished: 10, http2xx: 10, running: 5})
+	}
+	t.Run("a target goes for good", func(t *testing.T) {
+		s := busy(tell(t, 90), "http://h/metrics")
+		s.targets = nil
+		s.round(122)
+		equal(t, "lost", s.engine().Ledger.Lost, Span{0, 0, true})
+		equal(t, "arrived", s.engine().Ledger.Arrived, Span{15, 15, true})
+	})
+	t.Run("a target is away for a moment", func(t *testing.T) {
+		s := busy(tell(t, 90), "http://h/metrics")
+		all := s.targets
+		s.targets = nil
+		s.round(122)
+		s.targets = all
+		s.page(124, says{born: 50, first: 20, finished: 18, http2xx: 18, running: 2}).end()
+		equal(t, "lost", s.engine().Ledger.Lost, Span{0, 0, true})
+		equal(t, "arrived", s.engine().Ledger.Arrived, Span{20, 20, true})
+		equal(t, "finished", s.engine().Ledger.Finished, Span{18, 18, true})
+	})
+	for name, c := range map[string]struct {
+		url      string
+		page     says
+		finished uint64
+		resets   uint64
+	}{
+		"another engine takes the id":                      {"http://other/metrics", says{born: 40, first: 500, finished: 500, http2xx: 500}, 10, 1},
+		"another engine that does not say when it began":   {"http://other/metrics", says{first: 3, finished: 3, http2xx: 3}, 10, 1},
+		"another one that does not say, and has done more": {"http://other/metrics", says{first: 900, finished: 900, http2xx: 900}, 10, 1},
+		"the same engine under another name":               {"http://other/metrics", says{born: 50, first: 20, finished: 18, http2xx: 18, running: 2}, 18, 0},
+		"the same engine with another credential":          {"http://u:p@h/metrics?key=new", says{born: 50, first: 20, finished: 18, http2xx: 18, running: 2}, 18, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := busy(tell(t, 90), "http://h/metrics?key=old")
+			s.targets = []fact.Target{{ID: "a", URL: c.url}}
+			for at := 122.0; at < 140; at += 2 {
+				s.miss(at, fact.ReasonRefused)
+			}
+			if name == "the same engine with another credential" {
+				s = busy(tell(t, 90), "http://h/metrics?key=old")
+				s.targets = []fact.Target{{ID: "a", URL: c.url}}
+			}
+			if strings.Contains(name, "does not say") {
+				s = tell(t, 90)
+				s.targets = []fact.Target{{ID: "a", URL: "http://h/metrics"}}
+				s.page(100, says{}).page(120, says{first: 12, finished: 10, http2xx: 10, running: 5})
+				s.targets = []fact.Target{{ID: "a", URL: c.url}}
+			}
+			s.page(140, c.page).end()
+			equal(t, "lost", s.engine().Ledger.Lost, Span{0, 0, true})
+			equal(t, "finished", s.engine().Ledger.Finished, Span{c.finished, c.finished, true})
+			equal(t, "resets", s.engine().Resets, c.resets)
+		})
 	}
 }
