@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/test/live/load"
 )
@@ -53,12 +55,19 @@ const (
 	admission = "rejected: admission"
 	failed    = "failed"
 	lost      = "lost"
+	shed      = "cancelled or rejected: admission"
 )
 
 // ledgerOf accounts for the requests as far as the pages could show them. What an engine did between its last page and
 // its death is on no page: what was in flight on that page is lost for the exporter, whatever became of it.
 func ledgerOf(t *truth, p *published) account {
 	a := account{}
+	var refusals []float64
+	for i := range t.requests {
+		if r := &t.requests[i]; outcome(r) == admission {
+			refusals = append(refusals, r.End)
+		}
+	}
 	for i := range t.requests {
 		r := &t.requests[i]
 		if r.Outcome == load.Unreached {
@@ -66,18 +75,27 @@ func ledgerOf(t *truth, p *published) account {
 		}
 		name := outcome(r)
 		a.see(arrived)
-		a.see(name)
+		if a.see(name); name == cancelled || name == admission {
+			a.see(shed)
+		}
 		// An engine that had all tokens before it noticed that its client hung up has finished the request.
 		if r.Outcome == load.Cancelled && t.told[r.ID] >= r.N {
 			name = finished
 		}
-		l, died := lastPage(t, p, r)
+		l, _, died := t.deathOf(p, r.Start)
 		switch {
 		case !died || r.End < l.Sent-near: // all of it before the last page
 			// A client that hung up before it got any answer may have done so before the engine had read its request.
 			heard := name != cancelled || r.Status != 0
 			a.add(arrived, heard)
-			a.add(name, heard)
+			// And while the queue was full it may have refused a request whose client did not wait to hear of it.
+			refused := name == cancelled && !r.FirstToken() && anyNear(refusals, r.End, 1)
+			if a.add(name, heard && !refused); refused {
+				a.add(admission, false)
+			}
+			if name == cancelled || name == admission {
+				a.add(shed, heard)
+			}
 		case r.Start > l.Received+near: // all of it after
 		case r.Start < l.Sent-near && r.End > l.Received+near:
 			a.add(arrived, true)
@@ -86,19 +104,16 @@ func ledgerOf(t *truth, p *published) account {
 			a.add(arrived, false)
 			a.add(name, false)
 			a.add(lost, false)
+			if name == cancelled || name == admission {
+				a.add(shed, false)
+			}
 		}
 	}
 	return a
 }
 
-// lastPage is the last page of the process that a request went to; false if that process was not killed.
-func lastPage(t *truth, p *published, r *load.Seen) (poll, bool) {
-	for _, l := range t.lives {
-		if l.Gone > 0 && r.Start < l.Gone && r.Start >= l.Started {
-			return p.lastBefore(l.Gone)
-		}
-	}
-	return poll{}, false
+func anyNear(times []float64, t, distance float64) bool {
+	return slices.ContainsFunc(times, func(x float64) bool { return math.Abs(x-t) < distance })
 }
 
 func outcome(r *load.Seen) string {
@@ -135,12 +150,24 @@ func compareLedger(samples map[string]float64, a account) []entry {
 	for _, l := range lines {
 		e := entry{name: l.name}
 		e.published, e.known = sum(samples, l.series, l.pairs...)
-		if c := a[l.name]; c != nil {
-			e.client, e.lower, e.upper = c[0], c[1], c[2]
-		}
-		out = append(out, e)
+		out = append(out, e.beside(a))
 	}
-	return out
+	c, r := out[2], out[4]
+	out = append(out, entry{name: shed, published: c.published + r.published, known: c.known && r.known}.beside(a))
+	parts := entry{name: "arrived, as the sum of finished, cancelled, rejected, failed and lost", known: true, client: out[0].client}
+	for _, e := range out[1:7] {
+		parts.published, parts.known = parts.published+e.published, parts.known && e.known
+	}
+	parts.lower, parts.upper = int(out[0].published), int(out[0].published)
+	return append(out, parts)
+}
+
+// beside takes what the account says.
+func (e entry) beside(a account) entry {
+	if c := a[e.name]; c != nil {
+		e.client, e.lower, e.upper = c[0], c[1], c[2]
+	}
+	return e
 }
 
 func (e entry) String() string {

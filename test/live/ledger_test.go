@@ -16,11 +16,11 @@ func TestTheClientsLedger(t *testing.T) {
 	}{
 		"what ends long before the last page is on it": {
 			func(w *world) { w.request(10, 0.1, 1, 5); w.request(10, 0.1, 1, 5, cancelledAt(10.5)) },
-			map[string][3]int{arrived: {2, 2, 2}, finished: {1, 1, 1}, cancelled: {1, 1, 1}},
+			map[string][3]int{arrived: {2, 2, 2}, finished: {1, 1, 1}, cancelled: {1, 1, 1}, shed: {1, 1, 1}},
 		},
 		"the engine has all tokens before it notices that the client hung up": {
 			func(w *world) { w.request(10, 0.1, 0.1, 1, cancelledAt(10.11)); w.span(10, 0.1, 0.1, 1) },
-			map[string][3]int{arrived: {1, 1, 1}, cancelled: {1, 0, 0}, finished: {0, 1, 1}},
+			map[string][3]int{arrived: {1, 1, 1}, cancelled: {1, 0, 0}, shed: {1, 0, 0}, finished: {0, 1, 1}},
 		},
 		"refusals by their kind": {
 			func(w *world) {
@@ -28,11 +28,24 @@ func TestTheClientsLedger(t *testing.T) {
 				w.request(10, 0, 0, 5, refusedWith(503, false))
 				w.request(10, 0, 0, 5, refusedWith(200, true))
 			},
-			map[string][3]int{arrived: {3, 3, 3}, client4xx: {1, 1, 1}, admission: {2, 2, 2}},
+			map[string][3]int{arrived: {3, 3, 3}, client4xx: {1, 1, 1}, admission: {2, 2, 2}, shed: {2, 2, 2}},
 		},
 		"an engine may not have heard of a client that hung up before it got any answer": {
 			func(w *world) { w.request(10, 0, 0, 5, cancelledUnseen) },
-			map[string][3]int{arrived: {1, 0, 1}, cancelled: {1, 0, 1}},
+			map[string][3]int{arrived: {1, 0, 1}, cancelled: {1, 0, 1}, shed: {1, 0, 1}},
+		},
+		"a full queue may have refused a client that did not wait to hear of it": {
+			func(w *world) {
+				w.request(10, 0, 0, 5, cancelledUnseen)
+				w.request(10.4, 0, 0, 5, refusedWith(503, false))
+				w.request(30, 0, 0, 5, cancelledUnseen)
+				w.request(30.5, 0.1, 1, 5, cancelledAt(30.7))
+			},
+			map[string][3]int{arrived: {4, 2, 4}, cancelled: {3, 1, 3}, admission: {1, 1, 2}, shed: {4, 2, 4}},
+		},
+		"a process that was killed may take a moment to be gone": {
+			func(w *world) { w.request(50.6, 0, 0.1, 5, ended(load.Broken)) },
+			map[string][3]int{arrived: {1, 0, 0}, failed: {1, 0, 0}},
 		},
 		"what is in flight on the last page is lost, however the client fared": {
 			func(w *world) { w.request(49, 0.1, 1.3, 5); w.request(49, 0.1, 1.5, 5, ended(load.Broken)) },
@@ -56,7 +69,7 @@ func TestTheClientsLedger(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world{lives: []life{{Started: -100, Gone: 50.5}, {Started: 60}}}
+			w := world{lives: []life{{Started: -100, Killed: 50.5}, {Started: 60}}}
 			c.world(&w)
 			p := polled(0, 50)
 			p.Polls = append(p.Polls, polled(100, 150).Polls...)

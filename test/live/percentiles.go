@@ -154,12 +154,8 @@ func (r *ranked) judge(t *truth, p *published, all []observation) {
 
 // unseen reports whether something happened after the last page of a process that was killed: it is on no page.
 func (t *truth) unseen(p *published, at float64) bool {
-	for _, l := range t.lives {
-		if last, ok := p.lastBefore(l.Gone); l.Gone > 0 && ok && at > last.Received && at < l.Gone {
-			return true
-		}
-	}
-	return false
+	last, next, died := t.deathOf(p, at)
+	return died && at > last.Received && at < next
 }
 
 // statistic is the smallest value that at least a share q of all do not exceed. The values are in order.

@@ -73,7 +73,7 @@ func alike(a, b float64) bool {
 
 // TestWhatAKilledEngineDidLastIsOnNoPage: it happened after the last page, so no window can have it.
 func TestWhatAKilledEngineDidLastIsOnNoPage(t *testing.T) {
-	w := world{lives: []life{{Started: -100, Gone: 30.8}, {Started: 31}}}
+	w := world{lives: []life{{Started: -100, Killed: 30.8}, {Started: 31}}}
 	w.witnessed(20, 0.1, 1, 9)
 	w.request(30.1, 0.2, 0.5, 9, ended(load.Broken))
 	p := onePercentile("ttft", 0.5, 0, 0.1, 1)

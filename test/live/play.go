@@ -90,8 +90,8 @@ func (p *play) run(ctx context.Context) error {
 		if step == killIn {
 			kill.Go(func() {
 				time.Sleep(killAfter)
+				p.Lives[0].Killed = unix(time.Now())
 				engine.stop(syscall.SIGKILL)
-				p.Lives[0].Gone = unix(time.Now())
 			})
 		}
 	})

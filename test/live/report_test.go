@@ -42,8 +42,8 @@ goodput_slo_qualified_requests_upper_total{engine="live",slo="chat"} 17
 	p.Published.Quantiles = append(onePercentile("ttft", 0.5, 0.1, 0.15, 22).Quantiles, onePercentile("tpot", 0.99, 0.025, math.Inf(1), 21).Quantiles...)
 	var out bytes.Buffer
 	wrong := report(&out, p)
-	if wrong != 4 { // finished, unexplained, a window, a percentile
-		t.Errorf("%d contradictions, want 4", wrong)
+	if wrong != 5 { // finished, unexplained, the sum, a window, a percentile
+		t.Errorf("%d contradictions, want 5", wrong)
 	}
 	golden.Compare(t, "testdata/report.md", out.Bytes())
 }
@@ -59,7 +59,7 @@ func TestTheObjectivesAreThoseOfTheConfiguration(t *testing.T) {
 
 // TestARecordComesBack: what is kept of a run is reported on in the same way.
 func TestARecordComesBack(t *testing.T) {
-	r := &record{Published: onePercentile("ttft", 0.5, 0.1, math.Inf(1), 3), Lives: []life{{Started: 1, Gone: 2}}, Samples: map[string]float64{"a": 1}}
+	r := &record{Published: onePercentile("ttft", 0.5, 0.1, math.Inf(1), 3), Lives: []life{{Started: 1, Killed: 2}}, Samples: map[string]float64{"a": 1}}
 	path := filepath.Join(t.TempDir(), "seen.json")
 	if err := r.save(path); err != nil {
 		t.Fatal(err)

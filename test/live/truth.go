@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/test/live/load"
@@ -27,9 +28,28 @@ type sequence struct {
 	span       *otlp.Span // nil unless fromEngine
 }
 
-// life is one process of the engine: when it was started, and when it was gone after its kill, unix seconds; Gone is 0 for
-// one that lived on.
-type life struct{ Started, Gone float64 }
+// life is one process of the engine: when it was started, and when it was killed, unix seconds; Killed is 0 for one that
+// lived on. It may go on for a moment after that: what comes before the next one's start is its doing.
+type life struct{ Started, Killed float64 }
+
+// deathOf is the last page of the process that was at work at a moment, and when the next process began; false if that
+// process was not killed.
+func (t *truth) deathOf(p *published, at float64) (last poll, next float64, died bool) {
+	for i, l := range t.lives {
+		if l.Killed == 0 || at < l.Started {
+			continue
+		}
+		next = math.Inf(1)
+		if i+1 < len(t.lives) {
+			next = t.lives[i+1].Started
+		}
+		if at < next {
+			last, died = p.lastBefore(next)
+			return last, next, died
+		}
+	}
+	return poll{}, 0, false
+}
 
 // truth is what became of all requests.
 type truth struct {

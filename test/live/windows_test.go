@@ -84,7 +84,7 @@ func TestJudgeWindows(t *testing.T) {
 
 // TestANewProcessIsJudgedSinceItsBirth: requests came between the process's start and its first page.
 func TestANewProcessIsJudgedSinceItsBirth(t *testing.T) {
-	w := world{lives: []life{{Started: -100, Gone: 50.5}, {Started: 60}}}
+	w := world{lives: []life{{Started: -100, Killed: 50.5}, {Started: 60}}}
 	w.witnessed(98, 0.2, 1, 41)
 	w.witnessed(101, 0.2, 1, 41)
 	p := polled(0, 50)
