@@ -89,7 +89,7 @@ func TestFlagsNarrowWhatCouldBeAnsweredBefore(t *testing.T) {
 	cfg := config.Default()
 	cfg.SLOs = simObjectives()
 	lists := edges.For(cfg.Objectives(), cfg.Grids())
-	for _, name := range []string{"kv", "rag"} {
+	for _, name := range []string{"rag"} {
 		scenario, _ := sim.ScenarioNamed(name)
 		own, flagged := jointWidth(watch(t, scenario, 7, 10*time.Minute, cfg.SLOs)), jointWidth(watch(t, started(scenario, lists), 7, 10*time.Minute, cfg.SLOs))
 		for slo, was := range own {

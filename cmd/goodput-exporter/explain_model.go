@@ -126,10 +126,16 @@ type explainedVerdict struct {
 	Upper    uint64              `json:"upper"`
 	Width    *float64            `json:"width_points,omitempty"`
 	Holds    string              `json:"objective_held"` // yes, no, undecided or unknown
-	Methods  []explainedTally    `json:"methods,omitempty"`
+	Methods  []explainedMethod    `json:"methods,omitempty"`
 	Doubts   []explainedTally    `json:"notes,omitempty"`
 	Unjudged []explainedTally    `json:"unjudged,omitempty"`
 	Over     []explainedMarginal `json:"over_threshold,omitempty"`
+}
+
+// explainedMethod is how the intervals of some windows were obtained.
+type explainedMethod struct {
+	Method string `json:"method"`
+	Count  uint64 `json:"count"`
 }
 
 // explainedMarginal is how many observations exceed one clause's threshold.

@@ -39,7 +39,7 @@ func TestExplainGolden(t *testing.T) {
 	const samples = "../../testdata/samples/"
 	for name, o := range map[string]explainOptions{
 		"day.txt":          {Source: recordingPath("vllm-0.32-day")},
-		"day.json":         {Source: recordingPath("vllm-0.32-day"), JSON: true},
+		"spec.json":        {Source: recordingPath("vllm-0.32-spec"), JSON: true},
 		"buckets.txt":      {Source: recordingPath("vllm-0.32-buckets")},
 		"restart.txt":      {Source: recordingPath("vllm-0.32-restart")},
 		"dp2.txt":          {Source: recordingPath("vllm-0.32-dp2")},
@@ -81,7 +81,7 @@ func explainJSON(t *testing.T, o explainOptions) *explained {
 
 // TestExplainSaysWhatReplaySays adds up the windows that replay prints and compares.
 func TestExplainSaysWhatReplaySays(t *testing.T) {
-	for _, name := range []string{"vllm-0.32-day", "vllm-0.32-rust", "vllm-0.32-restart", "vllm-0.11-day"} {
+	for _, name := range []string{"vllm-0.32-rust", "vllm-0.32-restart"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := explainJSON(t, explainOptions{Source: recordingPath(name)})

@@ -240,11 +240,15 @@ func (x *explainer) held(holds string) string {
 }
 
 // methodText says how intervals were obtained, by the names that replay and the docs use.
-func methodText(methods []explainedTally) string {
+func methodText(methods []explainedMethod) string {
 	if len(methods) == 1 {
-		return "the method " + methods[0].Reason
+		return "the method " + methods[0].Method
 	}
-	return "the methods " + tallyText(methods)
+	var parts []string
+	for _, m := range methods {
+		parts = append(parts, fmt.Sprintf("%s in %s", m.Method, count(int(m.Count), "window")))
+	}
+	return "the methods " + strings.Join(parts, ", ")
 }
 
 func (x *explainer) percentiles(all []explainedPercentile) {

@@ -48,7 +48,10 @@ func explainVerdict(period string, o *slo.Objective, windows []fold.PastWindow) 
 		v.Width = &width
 	}
 	v.Holds = holds(o.Objective, v)
-	v.Methods, v.Doubts, v.Unjudged = methods, doubts, unjudged
+	v.Doubts, v.Unjudged = doubts, unjudged
+	for _, m := range methods {
+		v.Methods = append(v.Methods, explainedMethod{Method: m.Reason, Count: m.Count})
+	}
 	return v
 }
 
