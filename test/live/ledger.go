@@ -32,7 +32,11 @@ func (a account) line(name string) *[3]int {
 }
 
 // see notes that a client saw a request end so.
-func (a account) see(name string) { a.line(name)[0]++ }
+func (a account) see(name string) {
+	if a.line(name)[0]++; early(name) {
+		a.line(shed)[0]++
+	}
+}
 
 // add notes that the pages show a request so, or may.
 func (a account) add(name string, certain bool) {
@@ -58,8 +62,7 @@ const (
 	shed      = "cancelled or rejected: admission"
 )
 
-// ledgerOf accounts for the requests as far as the pages could show them. What an engine did between its last page and
-// its death is on no page: what was in flight on that page is lost for the exporter, whatever became of it.
+// ledgerOf accounts for the requests as far as the pages could show them.
 func ledgerOf(t *truth, p *published) account {
 	a := account{}
 	var refusals []float64
@@ -73,44 +76,51 @@ func ledgerOf(t *truth, p *published) account {
 		if r.Outcome == load.Unreached {
 			continue
 		}
-		name := outcome(r)
 		a.see(arrived)
-		if a.see(name); name == cancelled || name == admission {
-			a.see(shed)
-		}
-		// An engine that had all tokens before it noticed that its client hung up has finished the request.
-		if r.Outcome == load.Cancelled && t.told[r.ID] >= r.N {
-			name = finished
-		}
-		l, _, died := t.deathOf(p, r.Start)
-		switch {
-		case !died || r.End < l.Sent-near: // all of it before the last page
-			// A client that hung up before it got any answer may have done so before the engine had read its request.
-			heard := name != cancelled || r.Status != 0
-			a.add(arrived, heard)
-			// And while the queue was full it may have refused a request whose client did not wait to hear of it.
-			refused := name == cancelled && !r.FirstToken() && anyNear(refusals, r.End, 1)
-			if a.add(name, heard && !refused); refused {
-				a.add(admission, false)
-			}
-			if name == cancelled || name == admission {
-				a.add(shed, heard)
-			}
-		case r.Start > l.Received+near: // all of it after
-		case r.Start < l.Sent-near && r.End > l.Received+near:
-			a.add(arrived, true)
-			a.add(lost, true)
-		default:
-			a.add(arrived, false)
-			a.add(name, false)
-			a.add(lost, false)
-			if name == cancelled || name == admission {
-				a.add(shed, false)
-			}
-		}
+		a.see(outcome(r))
+		a.place(t, p, r, refusals)
 	}
 	return a
 }
+
+// place notes what the pages show of a request. What an engine did between its last page and its death is on no page:
+// what was in flight on that page is lost for the exporter, whatever became of it.
+func (a account) place(t *truth, p *published, r *load.Seen, refusals []float64) {
+	name := outcome(r)
+	// An engine that had all tokens before it noticed that its client hung up has finished the request.
+	if name == cancelled && t.told[r.ID] >= r.N {
+		name = finished
+	}
+	last, _, died := t.deathOf(p, r.Start)
+	switch {
+	case !died || r.End < last.Sent-near: // all of it before the last page
+		// A client that hung up before it got any answer may have done so before the engine had read its request.
+		heard := name != cancelled || r.Status != 0
+		// And a full queue may have refused a request whose client did not wait to hear of it.
+		refused := name == cancelled && !r.FirstToken() && anyNear(refusals, r.End, 1)
+		a.add(arrived, heard)
+		if a.add(name, heard && !refused); refused {
+			a.add(admission, false)
+		}
+		if early(name) {
+			a.add(shed, heard)
+		}
+	case r.Start > last.Received+near: // all of it after
+	case r.Start < last.Sent-near && r.End > last.Received+near: // in flight
+		a.add(arrived, true)
+		a.add(lost, true)
+	default:
+		for _, n := range []string{arrived, name, lost} {
+			a.add(n, false)
+		}
+		if early(name) {
+			a.add(shed, false)
+		}
+	}
+}
+
+// early says whether an outcome is one of the two that a client that hangs up early cannot tell apart.
+func early(name string) bool { return name == cancelled || name == admission }
 
 func anyNear(times []float64, t, distance float64) bool {
 	return slices.ContainsFunc(times, func(x float64) bool { return math.Abs(x-t) < distance })

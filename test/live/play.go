@@ -68,12 +68,11 @@ func (p *play) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("engine-flags: %w", err)
 	}
-
 	engine, err := p.launch(ctx, "engine-1", plain)
 	if err != nil {
 		return err
 	}
-	defer func() { engine.stop(syscall.SIGKILL) }() // the one that is running then
+	defer engine.stop(syscall.SIGKILL)
 	if err := p.warmUp(ctx); err != nil {
 		return err
 	}
@@ -83,35 +82,43 @@ func (p *play) run(ctx context.Context) error {
 		return err
 	}
 	defer stop() //nolint:errcheck // its error was returned, or another is
+	if err := p.loadAndKill(ctx, engine); err != nil {
+		return err
+	}
+	engine, err = p.launch(ctx, "engine-2", p.Flags)
+	if err != nil {
+		return err
+	}
+	defer engine.stop(syscall.SIGKILL)
+	p.check(ctx)
+	if err := p.load(ctx, "b", second, func(int) {}); err != nil {
+		return err
+	}
+	if err := p.close(ctx); err != nil {
+		return err
+	}
+	return stop()
+}
 
-	p.say("load, and a kill in its %s step", first[killIn].Name)
+// loadAndKill kills the engine in the middle of its work, while the clients go on.
+func (p *play) loadAndKill(ctx context.Context, engine *process) error {
 	var kill sync.WaitGroup
-	requests, err := p.load(ctx, "a", first, func(step int) {
+	defer kill.Wait()
+	return p.load(ctx, "a", first, func(step int) {
 		if step == killIn {
 			kill.Go(func() {
-				time.Sleep(killAfter)
+				if sleep(ctx, killAfter) == nil {
+					p.say("  kill -9")
+				}
 				p.Lives[0].Killed = unix(time.Now())
 				engine.stop(syscall.SIGKILL)
 			})
 		}
 	})
-	kill.Wait()
-	if err != nil {
-		return err
-	}
-	p.Requests = requests
+}
 
-	next, err := p.launch(ctx, "engine-2", p.Flags)
-	if err != nil {
-		return err
-	}
-	engine = next
-	p.check(ctx)
-	requests, err = p.load(ctx, "b", second, func(int) {})
-	if err != nil {
-		return err
-	}
-	p.Requests = append(p.Requests, requests...)
+// close waits for what comes late, and takes what was said to the end.
+func (p *play) close(ctx context.Context) error {
 	p.say("wait for the last judgement window")
 	if err := sleep(ctx, settle); err != nil {
 		return err
@@ -125,7 +132,7 @@ func (p *play) run(ctx context.Context) error {
 	if p.Spans, errs = p.receiver.Spans(); len(errs) > 0 {
 		return fmt.Errorf("%d batches of spans could not be read: %w", len(errs), errs[0])
 	}
-	return stop()
+	return nil
 }
 
 // launch starts an engine and notes its life.
@@ -148,15 +155,17 @@ func (p *play) warmUp(ctx context.Context) error {
 	return err
 }
 
-// load runs steps to their end.
-func (p *play) load(ctx context.Context, prefix string, steps []load.Step, on func(step int)) ([]load.Seen, error) {
+// load runs steps to their end, and keeps what the clients saw.
+func (p *play) load(ctx context.Context, prefix string, steps []load.Step, on func(step int)) error {
 	for i := range steps {
 		steps[i].Shapes = shapes
 	}
-	return load.Crowd{URL: p.engine.url(), Model: model, Prefix: prefix, Seed: 11, Steps: steps, OnStep: func(i int, s load.Step) {
+	requests, err := load.Crowd{URL: p.engine.url(), Model: model, Prefix: prefix, Seed: 11, Steps: steps, OnStep: func(i int, s load.Step) {
 		p.say("  %s: %.0f requests/s for %v", s.Name, s.Rate, s.Length)
 		on(i)
 	}}.Run(ctx)
+	p.Requests = append(p.Requests, requests...)
+	return err
 }
 
 // watch starts the exporter and reads what it says until the returned function is called, which may be done twice.

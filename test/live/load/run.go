@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -16,10 +17,10 @@ type Crowd struct {
 	Model   string
 	Steps   []Step
 	Seed    uint64
-	Prefix  string                    // of the request ids, which have to differ between the runs on one engine
-	Client  *http.Client              // nil: one without a limit on connections
-	OnStep  func(step int, name Step) // called when a step begins; nil: nobody is told
-	Timeout time.Duration             // of one request; 0: a minute
+	Prefix  string                 // of the request ids, which have to differ between the runs on one engine
+	Client  *http.Client           // nil: one without a limit on connections
+	OnStep  func(i int, step Step) // called when a step begins
+	Timeout time.Duration          // of one request; 0: a minute
 }
 
 // Run sends the requests and returns what was seen of all of them, by their start, when the last one has ended. When
@@ -36,70 +37,66 @@ func (c Crowd) Run(ctx context.Context) ([]Seen, error) {
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
 	}
-	var (
-		rng    = rand.New(rand.NewPCG(c.Seed, 0x10ad))
-		mu     sync.Mutex
-		all    []Seen
-		flying sync.WaitGroup
-		next   = time.Now()
-		sent   int
-	)
+	f := flights{crowd: c, rng: rand.New(rand.NewPCG(c.Seed, 0x10ad)), next: time.Now()}
+	var err error
 	for i := range c.Steps {
-		step := &c.Steps[i]
 		if c.OnStep != nil {
-			c.OnStep(i, *step)
+			c.OnStep(i, c.Steps[i])
 		}
-		end := next.Add(step.Length)
-		for {
-			// The schedule is fixed in advance: a client that is late does not push back those after it.
-			at := next.Add(step.gap(rng))
-			if at.After(end) {
-				at = end
-			}
-			if !until(ctx, at) {
-				flying.Wait()
-				return sorted(all), ctx.Err()
-			}
-			if next = at; at.Equal(end) {
-				break
-			}
-			ask := step.draw(rng)
-			ask.ID, ask.Step = fmt.Sprintf("%s%d", c.Prefix, sent), i
-			prompt := words(rng, ask.Prompt)
-			sent++
-			flying.Go(func() {
-				seen := c.send(ctx, ask, prompt)
-				mu.Lock()
-				all = append(all, seen)
-				mu.Unlock()
-			})
+		if err = f.step(ctx, i); err != nil {
+			break
 		}
 	}
-	flying.Wait()
-	return sorted(all), nil
+	f.flying.Wait()
+	slices.SortFunc(f.all, func(a, b Seen) int { return cmp.Compare(a.Start, b.Start) })
+	return f.all, err
 }
 
-// until waits for a moment; false when the context ended before it.
-func until(ctx context.Context, at time.Time) bool {
+// flights are the requests of a run: those under way, and what was seen of those that have ended.
+type flights struct {
+	crowd  Crowd
+	rng    *rand.Rand
+	next   time.Time // when the last request was due
+	sent   int
+	flying sync.WaitGroup
+	mu     sync.Mutex
+	all    []Seen
+}
+
+// step sends the requests of one step, each when it is due. The schedule does not depend on the engine: a request that
+// is sent late does not push back those after it.
+func (f *flights) step(ctx context.Context, i int) error {
+	step := &f.crowd.Steps[i]
+	end := f.next.Add(step.Length)
+	for {
+		if f.next = f.next.Add(step.gap(f.rng)); f.next.After(end) {
+			f.next = end
+			return until(ctx, end)
+		}
+		if err := until(ctx, f.next); err != nil {
+			return err
+		}
+		ask := step.draw(f.rng)
+		ask.ID, ask.Step = fmt.Sprintf("%s%d", f.crowd.Prefix, f.sent), i
+		prompt := words(f.rng, ask.Prompt)
+		f.sent++
+		f.flying.Go(func() {
+			seen := f.crowd.send(ctx, ask, prompt)
+			f.mu.Lock()
+			f.all = append(f.all, seen)
+			f.mu.Unlock()
+		})
+	}
+}
+
+// until waits for a moment, or for the end of the context.
+func until(ctx context.Context, at time.Time) error {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	}
-}
-
-func sorted(all []Seen) []Seen {
-	slices.SortFunc(all, func(a, b Seen) int {
-		switch {
-		case a.Start < b.Start:
-			return -1
-		case a.Start > b.Start:
-			return 1
-		}
-		return 0
-	})
-	return all
 }
