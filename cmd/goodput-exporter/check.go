@@ -98,6 +98,26 @@ func targetAt(cfg *config.Config, source string) (t config.Target, known bool, e
 	return t, false, nil
 }
 
+// pageFetcher asks the configuration's engines as the exporter would. What is none of them is shown none of the
+// configuration's credentials: the URL may be mistyped, and then they would be somebody else's.
+func pageFetcher(cfg *config.Config, known bool) (*engine.Fetcher, error) {
+	c := fetcherConfig(cfg)
+	if !known {
+		c.Of = nil
+		c.Access.BearerTokenFile, c.Access.Username, c.Access.PasswordFile = "", "", ""
+		c.Access.CertFile, c.Access.KeyFile = "", ""
+	}
+	return engine.New(c)
+}
+
+// whyUnasked says why a stranger's page that wants credentials got none; "" when that was not it.
+func whyUnasked(known bool, reason fact.Reason) string {
+	if known || reason != fact.ReasonAuth {
+		return ""
+	}
+	return "; the URL is of no target of the configuration, so none of its credentials were shown"
+}
+
 // pageAt polls an engine once.
 func pageAt(ctx context.Context, cfg *config.Config, source string) ([]checkedPage, error) {
 	t, known, err := targetAt(cfg, source)
@@ -108,14 +128,14 @@ func pageAt(ctx context.Context, cfg *config.Config, source string) ([]checkedPa
 	if known {
 		page.engine = t.ID
 	}
-	fetcher, err := pageFetcher(cfg)
+	fetcher, err := pageFetcher(cfg, known)
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", page.name, err)
 	}
 	defer fetcher.Close()
 	poll := fetcher.Poll(ctx, fact.Target{ID: t.ID, URL: t.URL.Reveal()})
 	if poll.Sample == nil {
-		return nil, fmt.Errorf("check %s: %s: %s", page.name, poll.Reason, poll.Detail)
+		return nil, fmt.Errorf("check %s: %s: %s%s", page.name, poll.Reason, poll.Detail, whyUnasked(known, poll.Reason))
 	}
 	page.sample = poll.Sample
 	return []checkedPage{page}, nil

@@ -146,7 +146,7 @@ func (w *engineWatch) pollURL(ctx context.Context, o explainOptions) error {
 		w.target.ID = "engine"
 		w.forgetEnginePatterns()
 	}
-	fetcher, err := pageFetcher(w.cfg)
+	fetcher, err := pageFetcher(w.cfg, known)
 	if err != nil {
 		return fmt.Errorf("explain %s: %w", w.source, err)
 	}
@@ -157,7 +157,9 @@ func (w *engineWatch) pollURL(ctx context.Context, o explainOptions) error {
 	}
 	bar := newProgress(o.Notes, "polling "+w.source)
 	defer bar.done()
-	return w.poll(ctx, fetcher, length, bar)
+	err = w.poll(ctx, fetcher, length, bar)
+	w.failed.Detail += whyUnasked(known, w.failed.Reason)
+	return err
 }
 
 // poller polls a target once.

@@ -126,7 +126,7 @@ type explainedVerdict struct {
 	Upper    uint64              `json:"upper"`
 	Width    *float64            `json:"width_points,omitempty"`
 	Holds    string              `json:"objective_held"` // yes, no, undecided or unknown
-	Methods  []explainedMethod    `json:"methods,omitempty"`
+	Methods  []explainedMethod   `json:"methods,omitempty"`
 	Doubts   []explainedTally    `json:"notes,omitempty"`
 	Unjudged []explainedTally    `json:"unjudged,omitempty"`
 	Over     []explainedMarginal `json:"over_threshold,omitempty"`

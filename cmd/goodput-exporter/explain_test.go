@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,6 +227,19 @@ func TestExplainOverHTTP(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		switch r.URL.Path {
+		case "/500":
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		case "/html":
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>hunter2!</html>")
+			return
+		case "/cut":
+			w.Header().Set("Content-Length", "10000")
+			fmt.Fprint(w, "# hunter2!\n")
+			return
+		}
 		resp, err := http.Get(live.URL)
 		if err != nil {
 			t.Error(err)
@@ -253,6 +267,9 @@ engines: {targets: [{id: mine, url: "http://user:hunter2!@%s/metrics?token=hunte
 		"with credentials of its own": {"http://user:hunter2!@" + host + "/metrics", []string{"engine mine"}, false},
 		"a page that is of no target": {"http://user:hunter2!@" + host + "/other?token=hunter2!", []string{"engine engine", "match.engine of SLO chat was not held"}, false},
 		"wrong credentials":           {"http://user:hunter3!@" + host + "/metrics", []string{"no page can be used", "auth: ", "401"}, true},
+		"a server error":              {"http://user:hunter2!@" + host + "/500", []string{"status: ", "HTTP 500"}, true},
+		"a page for people":           {"http://user:hunter2!@" + host + "/html", []string{"not_metrics: "}, true},
+		"half a page":                 {"http://user:hunter2!@" + host + "/cut", []string{"truncated: "}, true},
 		"nobody there":                {"http://user:hunter2!@" + freeAddress(t) + "/metrics", []string{"refused: ", "nothing listens there"}, true},
 		"not a URL":                   {"http://user:hunter2!@" + host + ":1/", []string{"explain: the engine's URL is not a URL"}, true},
 	} {
@@ -269,6 +286,55 @@ engines: {targets: [{id: mine, url: "http://user:hunter2!@%s/metrics?token=hunte
 			}
 			if strings.Contains(got, "hunter") {
 				t.Errorf("a secret is shown:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestStrangersSeeNoCredentials: check and explain show what the configuration holds for its engines to no other URL.
+func TestStrangersSeeNoCredentials(t *testing.T) {
+	page, err := os.ReadFile("../../testdata/samples/vllm-0.32-live.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown.Store(r.Header.Get("Authorization"))
+		if shown.Load() == "" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = w.Write(page)
+	}))
+	defer server.Close()
+	cfg := writeFile(t, "goodput.yaml", fmt.Sprintf(`
+slos: [{name: chat, clauses: {ttft: 250ms, tpot: 25ms}, objective: 0.95}]
+engines:
+  access: {bearer_token_file: %q}
+  targets: [{id: mine, url: %q}]
+`, writeFile(t, "token", "hunter2-token"), server.URL+"/metrics"))
+	for name, c := range map[string]struct{ path, want string }{
+		"a configured engine": {"/metrics", "Bearer hunter2-token"}, "any other page": {"/other", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, command := range []string{"check", "explain"} {
+				var out bytes.Buffer
+				args := []string{command, "--config.file=" + cfg, server.URL + c.path}
+				if command == "explain" {
+					args = append(args, "--for=1ms")
+				}
+				shown.Store("nothing")
+				run(context.Background(), args, &out, &out)
+				if got := shown.Load(); got != c.want {
+					t.Errorf("%s shows %q", command, got)
+				}
+				if told := strings.Contains(out.String(), "none of its credentials were shown"); told != (c.want == "") {
+					t.Errorf("%s says %s", command, &out)
+				}
+				if strings.Contains(out.String(), "hunter2") {
+					t.Errorf("%s tells the secret: %s", command, &out)
+				}
 			}
 		})
 	}

@@ -84,11 +84,6 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	return err
 }
 
-// pageFetcher asks the configuration's engines as the exporter would.
-func pageFetcher(cfg *config.Config) (*engine.Fetcher, error) {
-	return engine.New(fetcherConfig(cfg))
-}
-
 // recorder polls in rounds and writes what comes back.
 type recorder struct {
 	pager    pager
