@@ -82,14 +82,14 @@ func flagsOf(cfg *config.Config, o engineFlagsOptions) ([]engineFlags, error) {
 	}
 	var all []engineFlags
 	for _, id := range ids {
-		covering := covering(cfg.Objectives(), id, o.Model)
-		if len(covering) == 0 {
+		about := covering(cfg.Objectives(), id, o.Model)
+		if len(about) == 0 {
 			if len(ids) == 1 {
 				return nil, errors.New("no objective covers the engine, so it needs no flags: compare slos[].match with --engine and --model")
 			}
 			continue
 		}
-		f := newEngineFlags(cfg, covering, id, o.Version)
+		f := newEngineFlags(cfg, about, id, o.Version)
 		same := slices.IndexFunc(all, func(other engineFlags) bool { return other.key() == f.key() })
 		if same >= 0 {
 			all[same].Engines = append(all[same].Engines, id)
@@ -175,8 +175,11 @@ func (f *engineFlags) about() []string {
 			"An edge at every threshold of "+strings.Join(f.SLOs, ", ")+"; finer ones from half of it to twice it. Edges: "+strings.Join(sizes, ", ")+".",
 			fmt.Sprintf("For each rank the page has %d bucket lines of latencies in place of %d: about %.0f kB more.", f.lines, f.ownLines, float64(f.lines-f.ownLines)*bucketLine/1000))
 	}
-	if f.answered {
-		notes = append(notes, "vLLM's own edges have these thresholds too: no flag is needed to answer the SLOs"+map[bool]string{true: ", this one makes percentiles near them narrower"}[len(f.lists) > 0]+".")
+	switch {
+	case f.answered && len(f.lists) > 0:
+		notes = append(notes, "vLLM's own edges have these thresholds too: no flag is needed to answer the SLOs, this one makes percentiles near them narrower.")
+	case f.answered:
+		notes = append(notes, "vLLM's own edges have these thresholds: no flag is needed to answer the SLOs.")
 	}
 	notes = append(notes, f.refused...)
 	if f.spansIdle != "" {
