@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -263,4 +267,67 @@ func TestCheckDoesNotRepeatACredential(t *testing.T) {
 	if strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), "m-<secret>") {
 		t.Errorf("check says %s", out)
 	}
+}
+
+// TestReloadsLeaveNothingBehind: after many reloads, with files that are watched and real connections, there are as many
+// goroutines and connections as after one.
+func TestReloadsLeaveNothingBehind(t *testing.T) {
+	var opened, closed atomic.Int32
+	engine := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 1\n")
+	}))
+	engine.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			opened.Add(1)
+		case http.StateClosed:
+			closed.Add(1)
+		}
+	}
+	engine.Start()
+	t.Cleanup(engine.Close)
+	file := writeFile(t, "goodput.yaml", fast+fmt.Sprintf("slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]\nengines: {files: [\"*.json\"], targets: [{id: a, url: %q}]}\n", engine.URL))
+	s, err := newServed(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	rounds := func(n uint64) {
+		t.Helper()
+		awaitFirstRound(t.Context(), s.Exporter)
+		for from, deadline := s.Snapshot().Rounds, time.Now().Add(20*time.Second); s.Snapshot().Rounds < from+n; {
+			if time.Now().After(deadline) {
+				t.Fatal("no rounds")
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	reload := func(times int) (goroutines int, connections int32) {
+		for range times {
+			if err := s.reload(); err != nil {
+				t.Fatal(err)
+			}
+			rounds(2)
+		}
+		// What ends takes a moment.
+		for deadline := time.Now().Add(10 * time.Second); opened.Load()-closed.Load() > 1 && time.Now().Before(deadline); {
+			<-time.After(10 * time.Millisecond)
+		}
+		return runtime.NumGoroutine(), opened.Load() - closed.Load()
+	}
+	one, _ := reload(1)
+	many, connections := reload(20)
+	if many > one+3 || connections > 1 {
+		t.Errorf("%d goroutines after one reload, %d after 21; %d connections", one, many, connections)
+	}
+	if opened.Load() < 20 {
+		t.Errorf("%d connections were opened: the reloads did not take hold", opened.Load())
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	s.wait()
 }

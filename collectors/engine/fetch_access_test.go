@@ -375,3 +375,34 @@ func TestNoSecretLeaves(t *testing.T) {
 		t.Error("another host was asked")
 	}
 }
+
+// TestARotationClosesOldConnections: what was made under the old certificates does not stay open until it times out.
+func TestARotationClosesOldConnections(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.issue(t, 100, "127.0.0.1", time.Now().Add(time.Hour))
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{}, 1)
+	server := httptest.NewUnstartedServer(classicPage([]byte(metricsPage)))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := put(t, filepath.Join(t.TempDir(), "ca.crt"), a.pem)
+	f := fetcherWith(t, FetcherConfig{Access: Access{CAFile: ca}})
+	target := fact.Target{ID: "a", URL: server.URL}
+	mustRead(t, f, target)
+	put(t, ca, append(newAuthority(t).pem, a.pem...))
+	mustRead(t, f, target)
+	select {
+	case <-closed:
+	case <-time.After(patient): // idle connections live for a minute
+		t.Error("the old connection is still open")
+	}
+}
