@@ -24,8 +24,9 @@ func (l *ledger) commit(last bool) Ledger {
 	l.sum.Absent, l.shortfalls = w.Absent, l.shortfalls[:0]
 	addSpans([][2]*Span{{&l.sum.Lost, &w.Lost}, {&l.sum.Unexplained, &w.Unexplained}}, l.sum.Committed)
 	l.sum.Committed = true
-	if l.putOff = l.broken == "" && l.lacking != "" && !last && !l.died && !l.traits.NoFrontEnd; l.putOff {
-		return w // what the page lacks may come back, and then tells of this window too
+	if l.putOff = l.broken == "" && l.lacking != "" && !last && !l.died && !(l.traits.NoFrontEnd && l.waited); l.putOff {
+		l.waited = true // the first request may have finished an instant before its response was counted
+		return w        // what the page lacks may come back, and then tells of this window too
 	}
 	if l.traits.NoFrontEnd && l.broken == "" && l.lacking == noResponses {
 		// What finished is known without the responses; what else became of requests is not.

@@ -85,6 +85,15 @@ func TestLedgerWithoutAFrontEnd(t *testing.T) {
 	equal(t, "why", l.Absent, noResponses)
 	equal(t, "a promise that cancellations break", s.windows[0].Reason, "cancelled requests count as bad and are unknown: "+noResponses)
 
+	s = tell(t, 90)
+	for at, p := range []says{{noHTTP: true}, {first: 1, finished: 1, noHTTP: true}, {first: 9, finished: 8, http2xx: 9}} {
+		sample := p.page()
+		v0(sample)
+		s.round(100+59*float64(at), fact.Poll{Target: "a", Sent: 100 + 59*float64(at), Received: 100 + 59*float64(at), Sample: sample})
+	}
+	s.end()
+	equal(t, "cancelled, where responses came after the first request had finished", s.engine().Ledger.Cancelled, Span{1, 1, true})
+
 	s = tell(t, 90).twice(says{}, says{first: 9, finished: 8, http2xx: 9}, v0)
 	equal(t, "cancelled, where the page has responses", s.engine().Ledger.Cancelled, Span{1, 1, true})
 }

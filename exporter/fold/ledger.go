@@ -82,6 +82,7 @@ type ledger struct {
 
 	sum    Ledger // committed, over all processes
 	opened bool   // outcomes have been committed to sum
+	waited bool   // outcomes of this process have been put off before
 	putOff bool   // the outcomes of the window just ended will be committed with a later one
 }
 
