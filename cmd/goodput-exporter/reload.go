@@ -101,6 +101,9 @@ func (s *served) announce(what string) {
 	for _, idle := range cfg.Idle() {
 		s.log.Warn("Key without effect", "file", s.file, "why", idle)
 	}
+	for _, a := range s.now.unverified() {
+		s.log.Warn("Certificates are not verified: whoever stands in between can read credentials and make up numbers", "file", s.file, "where", a)
+	}
 	s.log.Info(what, "engines", len(s.now.targets.Targets()), "slos", len(cfg.SLOs), "interval", cfg.Poll.Interval)
 }
 

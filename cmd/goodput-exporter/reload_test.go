@@ -331,3 +331,23 @@ func TestReloadsLeaveNothingBehind(t *testing.T) {
 	}
 	s.wait()
 }
+
+// TestUnverifiedCertificatesAreSaid at each start and reload.
+func TestUnverifiedCertificatesAreSaid(t *testing.T) {
+	logs := newLockedBuffer()
+	file := writeFile(t, "goodput.yaml", `
+slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]
+engines:
+  targets:
+    - {id: blind, url: "https://h:1", access: {tls_config: {insecure_skip_verify: true}}}
+    - {id: sound, url: "https://h:2"}
+`)
+	s, err := newServed(file, slog.New(slog.NewTextHandler(logs, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.wait()
+	if n := strings.Count(logs.String(), "Certificates are not verified"); n != 1 || !strings.Contains(logs.String(), "target blind") {
+		t.Errorf("%d warnings: %s", n, logs)
+	}
+}

@@ -149,6 +149,19 @@ func listedTargets(data []byte, name string) ([]discovery.Found, error) {
 	return found, nil
 }
 
+// unverified lists where the configuration says that any certificate is accepted.
+func (g *generation) unverified() (where []string) {
+	if g.cfg.Engines.Access.TLS.InsecureSkipVerify {
+		where = append(where, "engines.access")
+	}
+	for _, t := range g.cfg.Engines.Targets {
+		if t.Access != nil && t.Access.TLS.InsecureSkipVerify {
+			where = append(where, "target "+t.ID)
+		}
+	}
+	return where
+}
+
 // retire ends what the generation does by itself, once or again. Polls that are under way are not disturbed.
 func (g *generation) retire() {
 	g.ended()

@@ -10,7 +10,10 @@ import (
 )
 
 // Static is a fixed list of targets, as a configuration names them.
-type Static struct{ targets []fact.Target }
+type Static struct {
+	targets []fact.Target
+	found   []Found
+}
 
 // NewStatic checks that ids are there, unique, and not to be mistaken for a rank, and copies the list.
 func NewStatic(targets []fact.Target) (*Static, error) {
@@ -27,17 +30,15 @@ func NewStatic(targets []fact.Target) (*Static, error) {
 		}
 		seen[t.ID] = true
 	}
-	return &Static{slices.Clone(targets)}, nil
+	s := &Static{targets: slices.Clone(targets)}
+	for _, t := range targets {
+		s.found = append(s.found, Found{t, "engines.targets"})
+	}
+	return s, nil
 }
 
 // Targets is the list; it must not be written to.
 func (s *Static) Targets() []fact.Target { return s.targets }
 
 // List is the list with its origin.
-func (s *Static) List() []Found {
-	all := make([]Found, len(s.targets))
-	for i, t := range s.targets {
-		all[i] = Found{t, "engines.targets"}
-	}
-	return all
-}
+func (s *Static) List() []Found { return s.found }

@@ -86,3 +86,20 @@ func TestUnionFollows(t *testing.T) {
 		t.Errorf("said %d times\n%s", n, log.String())
 	}
 }
+
+// TestUnionJoinsOnce: as long as no list changes, the targets are the same list, and no address is taken apart again.
+func TestUnionJoinsOnce(t *testing.T) {
+	fixed, err := NewStatic([]fact.Target{{ID: "a", URL: "http://h:1/m"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &changing{found("f:1", "b", "http://h:2/m")}
+	u := NewUnion(slog.New(slog.DiscardHandler), fixed, files)
+	u.Targets()
+	if n := testing.AllocsPerRun(10, func() { u.Targets() }); n > 1 {
+		t.Errorf("%v allocations for targets that have not changed", n)
+	}
+	if list := fixed.List(); len(list) != 1 || list[0].From != "engines.targets" {
+		t.Errorf("list %v", list)
+	}
+}
