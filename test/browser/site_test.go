@@ -58,7 +58,8 @@ func site(t *testing.T, tapes tapes, model string) string {
 		state.Apply(fold.Round{At: p.Received, Targets: targets, Polls: []fact.Poll{p}})
 	}
 	e, err := exporter.New(exporter.Config{
-		Interval: 2 * time.Second, Timeout: time.Second, Source: targets, Poller: last, Reducer: state, Objectives: objectives, Version: "test",
+		Settings: exporter.Settings{Interval: 2 * time.Second, Timeout: time.Second, Source: targets, Poller: last, Objectives: objectives},
+		Reducer:  state, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +164,8 @@ func (s stillTargets) Targets() []fact.Target { return s }
 
 // held goes on showing each engine's last page.
 type held map[string]*fact.EngineSample
+
+func (held) Forget(string) {}
 
 func (h held) Poll(_ context.Context, t fact.Target) fact.Poll {
 	now := float64(time.Now().UnixMicro()) / 1e6
