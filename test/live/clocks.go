@@ -20,7 +20,7 @@ func clocks(t *truth) []apart {
 			seen[r.ID] = i
 		}
 	}
-	var ttft, e2e, tpot []float64
+	var start, ttft, e2e, tpot []float64
 	for i := range t.sequences {
 		s := &t.sequences[i]
 		j, ok := seen[s.id]
@@ -29,13 +29,14 @@ func clocks(t *truth) []apart {
 		}
 		r := &t.requests[j]
 		q := r.Sequences[0]
+		start = append(start, s.span.Start-r.Start)
 		ttft = append(ttft, r.TTFT(q)-s.ttft)
 		e2e = append(e2e, r.E2E(q)-s.e2e)
 		if v, has := r.TPOT(q); has && s.hasTPOT {
 			tpot = append(tpot, v-s.tpot)
 		}
 	}
-	return []apart{spread("TTFT", ttft), spread("e2e", e2e), spread("TPOT", tpot)}
+	return []apart{spread("until the engine's clock starts", start), spread("TTFT", ttft), spread("e2e", e2e), spread("TPOT", tpot)}
 }
 
 // spread says how differences lie, in milliseconds.
