@@ -34,6 +34,7 @@ func (o *Options) health() []Rule {
 		alert("GoodputConfigReloadFailed", ticket, "", "5m", maxBy(target, catalog.ReloadOK)+" == 0",
 			"The exporter on "+where+" could not read its configuration",
 			"It goes on with the configuration that it had before."),
+		enginePolledTwice(),
 	}
 }
 
@@ -85,4 +86,36 @@ func (o *Options) exporterDown(target, where string) Rule {
 		),
 		"The exporter on "+where+" is down or gone",
 		"Prometheus gets nothing from the exporter on "+where+", or knows it no more. Its engines are in no rate, no percentile and no other alert.")
+}
+
+// loopback are addresses that mean another engine on every machine. The brackets are classes of their own, so that no reader
+// of the rule has to count backslashes.
+const loopback = "https?://(localhost|127[.].*|[[]::1[]])(:.*|/.*|)"
+
+// enginePolledTwice finds engines that several exporters poll. A process is known by its start, to 10 ms, and its model,
+// whatever address it is reached at. Pages of several processes do not say a start; then the address has to do, unless it is
+// a loopback one. An engine without a dialect has shown no page yet, so nothing of it is counted. Exporters are told
+// apart by job and instance whatever Options.NodeLabel is, since two of them may be on one node. Both sides of the product
+// are reduced to what they are matched by: an old and a new pod of one exporter may be there at once.
+func enginePolledTwice() Rule {
+	const engine = "cluster, job, instance, engine"
+	return alert("GoodputEnginePolledTwice", ticket, "", "15m",
+		lines(
+			"count by (cluster, model, start) (",
+			"  count_values by (cluster, model, job, instance) (",
+			`    "start",`,
+			"    "+maxBy(engine+", model", catalog.EngineInfo),
+			fmt.Sprintf("      * on (%s) group_left () %s", engine, maxBy(engine, catalog.EngineStart)),
+			"  )",
+			") > 1",
+			"or",
+			"count by (cluster, url) (",
+			"  count by (cluster, url, job, instance) (",
+			fmt.Sprintf(`    %s{dialect!="", url!="", url!~%q}`, catalog.EngineInfo, loopback),
+			fmt.Sprintf("      unless on (%s) %s", engine, catalog.EngineStart),
+			"  )",
+			") > 1",
+		),
+		"{{ $value }} exporters poll the engine {{ if $labels.url }}at {{ $labels.url }}{{ else }}{{ with $labels.model }}of {{ . }} {{ end }}that started at {{ $labels.start | humanizeTimestamp }}{{ end }}",
+		"Its requests are counted {{ $value }} times in every sum over exporters, and weigh as much in every share of its model.")
 }
