@@ -364,3 +364,32 @@ func BenchmarkCollect(b *testing.B) {
 		}
 	})
 }
+
+// TestARankThatCameLaterBeganLater: all of its counters and histograms say so.
+func TestARankThatCameLaterBeganLater(t *testing.T) {
+	s := fixture()
+	rank := &s.Engines[0].Ranks[0]
+	rank.ID, rank.Since = "a/1", startedAt+100
+	seen := map[dto.MetricType]int{}
+	for _, mf := range gather(t, snapshotCollector(s)) {
+		for _, m := range mf.Metric {
+			if label(m, "engine") != "a/1" {
+				continue
+			}
+			created := m.GetHistogram().GetCreatedTimestamp()
+			if m.Counter != nil {
+				created = m.Counter.GetCreatedTimestamp()
+			}
+			if created == nil {
+				continue
+			}
+			seen[mf.GetType()]++
+			if got := float64(created.AsTime().UnixMilli()) / 1e3; got != rank.Since {
+				t.Errorf("%s %v was created at %v, want %v", mf.GetName(), m.Label, got, rank.Since)
+			}
+		}
+	}
+	if seen[dto.MetricType_COUNTER] == 0 || seen[dto.MetricType_HISTOGRAM] == 0 {
+		t.Errorf("seen %v", seen)
+	}
+}

@@ -75,11 +75,12 @@ func collectOtherHistograms(p *page, e *fold.Engine, r *fold.Rank) {
 }
 
 func collectHistograms(p *page, e *fold.Engine, r *fold.Rank, families ...fact.Family) {
+	since := cmp.Or(r.Since, e.Since)
 	for _, f := range families {
 		if h := r.Histograms[f]; h != nil {
 			ceil, floor := histogramNames(f)
-			p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, e.Since, r.ID, r.Model)
-			p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, e.Since, r.ID, r.Model)
+			p.histogram(ceil, buckets{edges: h.Grid, counts: h.Ceil, sum: h.Sum}, since, r.ID, r.Model)
+			p.histogram(floor, buckets{edges: h.Grid, counts: h.Floor, sum: h.Sum}, since, r.ID, r.Model)
 		}
 	}
 }

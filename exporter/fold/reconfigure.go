@@ -30,7 +30,7 @@ func (s *State) Reconfigure(opts Options) {
 		if e.last != nil {
 			e.ledger.last = e.ledger.reread(e.last.sample, &opts)
 		}
-		for _, r := range e.ranks {
+		for _, r := range e.known { // one that is away comes back to the options of then
 			r.reconfigure(&opts)
 		}
 	}

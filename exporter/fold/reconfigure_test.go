@@ -376,3 +376,35 @@ func TestTargetsThatLeaveLoseNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestARankThatIsAwayFollowsToo: a model that was unloaded when the grids changed comes back on the new ones, with what it
+// had counted, so that the edges of all its series are the same.
+func TestARankThatIsAwayFollowsToo(t *testing.T) {
+	both := func(first, finished uint64) *fact.EngineSample {
+		p := says{born: 50, first: first, finished: finished, http2xx: finished}.page()
+		other := says{born: 50, first: 3, finished: 3}.page().Ranks[0]
+		other.Model = "other"
+		p.Ranks = append(p.Ranks, other)
+		return p
+	}
+	s := tell(t, 90)
+	show := func(at float64, p *fact.EngineSample) {
+		s.round(at, fact.Poll{Target: "a", Sent: at, Received: at + 0.01, Sample: p})
+	}
+	show(98, both(4, 4))
+	show(100, both(5, 5))
+	s.page(102, says{born: 50, first: 6, finished: 6, http2xx: 6})
+	o := testOptions(90)
+	o.Grids[fact.TTFT] = append([]float64{0.0005}, o.Grids[fact.TTFT]...)
+	s.state.Reconfigure(o)
+	show(104, both(7, 7))
+	show(106, both(8, 8))
+	ranks := s.engine().Ranks
+	equal(t, "ranks", len(ranks), 2)
+	for _, r := range ranks {
+		h := r.Histograms[fact.TTFT]
+		if h == nil || !slices.Equal(h.Grid, o.Grids[fact.TTFT]) {
+			t.Errorf("rank of model %s has the grid %v", r.Model, h)
+		}
+	}
+}
