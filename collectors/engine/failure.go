@@ -78,20 +78,24 @@ func Mask(rawURL, text string) string {
 // minSecret is the shortest text that is looked for: one or two characters stand in every message, and guard nothing.
 const minSecret = 3
 
-// secrets of a URL: the password, or a token in the user's place, as given and as the Authorization header has them, and
-// the values of the query.
+// secrets of a URL: those of its user, and the values of the query.
 func secrets(u *url.URL) []string {
 	var all []string
 	if u.User != nil {
-		user := u.User.Username()
-		password, ok := u.User.Password()
-		all = append(all, password, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
-		if !ok {
-			all = append(all, user)
-		}
+		all = userSecrets(u.User)
 	}
 	for _, values := range u.Query() {
 		all = append(all, values...)
+	}
+	return all
+}
+
+// userSecrets are the password, or a token in the user's place, as given and as the Authorization header has them.
+func userSecrets(u *url.Userinfo) []string {
+	password, ok := u.Password()
+	all := []string{password, base64.StdEncoding.EncodeToString([]byte(u.Username() + ":" + password))}
+	if !ok {
+		all = append(all, u.Username())
 	}
 	return all
 }

@@ -194,7 +194,7 @@ func (a *attempt) fetch(ctx context.Context, target fact.Target) (contentType st
 	case user != nil: // stands nearer to the target than what holds for all
 		password, _ := user.Password()
 		req.SetBasicAuth(user.Username(), password)
-		a.pass.secrets = append(a.pass.secrets, password)
+		a.pass.secrets = append(a.pass.secrets, userSecrets(user)...)
 	case a.pass.authorization != "":
 		req.Header.Set("Authorization", a.pass.authorization)
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
@@ -44,6 +45,8 @@ type entrance struct {
 	files  map[string]*accessFile // by path
 	client *http.Client
 	built  [sha256.Size]byte // of the certificates and the key that client was made with
+
+	broken atomic.Pointer[[]string] // paths, after the last opening; beside mu, which is held while files are read
 }
 
 // accessFile is a file as it was when it could last be used.
@@ -72,6 +75,7 @@ type pass struct {
 func (e *entrance) open(hasUser bool) (*pass, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	defer e.noteBroken()
 	p := &pass{}
 	switch {
 	case hasUser:
@@ -248,15 +252,23 @@ func (e *entrance) connect(ca, cert, key []byte) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 
-func (e *entrance) brokenFiles() (paths []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *entrance) noteBroken() {
+	var paths []string
 	for path, f := range e.files {
 		if f.broken {
 			paths = append(paths, path)
 		}
 	}
-	return paths
+	e.broken.Store(&paths)
+}
+
+// brokenFiles does not wait for files: whoever scrapes the exporter asks it, and a disk that hangs costs the targets behind
+// it only.
+func (e *entrance) brokenFiles() []string {
+	if paths := e.broken.Load(); paths != nil {
+		return *paths
+	}
+	return nil
 }
 
 func (e *entrance) close() {

@@ -376,6 +376,42 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 }
 
+// TestALabelThatRepeatsAUserMakesThePageUnusable in every form in which the user of a URL is sent.
+func TestALabelThatRepeatsAUserMakesThePageUnusable(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := r.BasicAuth()
+		shown := map[string]string{"/header": strings.TrimPrefix(r.Header.Get("Authorization"), "Basic "), "/user": user}[r.URL.Path]
+		classicPage([]byte(`vllm:num_requests_running{engine="0",model_name="`+shown+`"} 7`+"\n"))(w, r)
+	})
+	f := fetcherWith(t, FetcherConfig{})
+	for name, c := range map[string]struct {
+		user, path string
+		refused    bool
+	}{
+		"a user and password as the header has them": {"somebody:" + testPassword, "/header", true},
+		"a token in the user's place":                {testPassword, "/user", true},
+		"a user's name is no secret":                 {"somebody:" + testPassword, "/user", false},
+	} {
+		p := f.Poll(t.Context(), fact.Target{ID: name, URL: strings.Replace(server, "://", "://"+c.user+"@", 1) + c.path})
+		if refused := p.Sample == nil && strings.Contains(p.Detail, "repeats a"); refused != c.refused {
+			t.Errorf("%s: refused %t, want %t: %+v", name, refused, c.refused, p)
+		}
+	}
+}
+
+// TestFilesThatHangHoldNobodyUp who asks which files are broken.
+func TestFilesThatHangHoldNobodyUp(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "token")
+	f := fetcherWith(t, FetcherConfig{Access: Access{BearerTokenFile: missing}})
+	f.Poll(t.Context(), fact.Target{ID: "a", URL: "http://engine.invalid/metrics"})
+	e := f.entrance("a")
+	e.mu.Lock() // as while a file is read
+	defer e.mu.Unlock()
+	if got := f.BrokenFiles(); !slices.Equal(got, []string{missing}) {
+		t.Errorf("broken files %q", got)
+	}
+}
+
 // TestARotationClosesOldConnections: what was made under the old certificates does not stay open until it times out.
 func TestARotationClosesOldConnections(t *testing.T) {
 	a := newAuthority(t)
