@@ -25,10 +25,12 @@ type served struct {
 
 	running sync.WaitGroup // what generations do by themselves
 
+	reloading sync.Mutex // one at a time; held while files are read, for which no scrape waits
+
 	mu       sync.Mutex
-	now      *generation
-	ok       bool      // the last reading of the file is what holds
-	reloaded time.Time // when what holds was read
+	now      *generation // written to by a reload only
+	ok       bool        // the last reading of the file is what holds
+	reloaded time.Time   // when what holds was read
 }
 
 // loadServed reads a configuration that there is something to poll in.
@@ -67,33 +69,42 @@ func newServed(path string, log *slog.Logger) (*served, error) {
 
 // reload reads the file again. What it asks for holds from the next round on; with an error everything stays as it is.
 func (s *served) reload() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.replace()
-	if s.ok = err == nil; !s.ok {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	next, err := s.replacement()
+	s.replace(next)
+	if err != nil {
 		s.log.Error("the configuration cannot be used: the one before stays in force", "file", s.file, "error", err)
 		return err
 	}
-	s.reloaded = time.Now()
 	s.announce("The configuration was reloaded")
 	return nil
 }
 
-func (s *served) replace() error {
+// replacement is what the file asks for now, handed to the exporter; nil with an error.
+func (s *served) replacement() (*generation, error) {
 	cfg, err := loadServed(s.file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next, err := newGeneration(cfg, &s.running, s.log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.Reload(next.settings(s.state)); err != nil {
 		next.retire()
-		return err
+		return nil, err
 	}
-	s.now = next
-	return nil
+	return next, nil
+}
+
+// replace notes how a reading went: nil is one of no use.
+func (s *served) replace(next *generation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ok = next != nil; s.ok {
+		s.now, s.reloaded = next, time.Now()
+	}
 }
 
 func (s *served) announce(what string) {
@@ -121,8 +132,8 @@ func (s *served) inputs() exporter.Inputs {
 // wait returns when nothing of any generation runs any more. Run must have returned; a reload that came too late for it
 // is retired here.
 func (s *served) wait() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	s.now.retire()
 	s.running.Wait()
 }

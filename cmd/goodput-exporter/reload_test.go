@@ -351,3 +351,42 @@ engines:
 		t.Errorf("%d warnings: %s", n, logs)
 	}
 }
+
+// TestAReloadThatHangsHoldsNoScrapeUp: a configuration on a disk that does not answer, here a pipe that nobody has written
+// to yet, costs the reload only.
+func TestAReloadThatHangsHoldsNoScrapeUp(t *testing.T) {
+	const config = "engines: {targets: [{id: a, url: \"http://127.0.0.1:1/metrics\"}]}\nslos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]\n"
+	s, err := newServed(writeFile(t, "goodput.yaml", config), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.wait()
+	if err := os.Remove(s.file); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(s.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reloaded, asked := make(chan error, 1), make(chan bool, 1)
+	go func() { reloaded <- s.reload() }()
+	pipe, err := os.OpenFile(s.file, os.O_WRONLY, 0) // returns when the reload reads it
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { asked <- s.inputs().ReloadOK }()
+	select {
+	case ok := <-asked:
+		if !ok {
+			t.Error("the last reload is said to have failed")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a scrape waits for the file")
+	}
+	if _, err := pipe.WriteString(config); err != nil {
+		t.Error(err)
+	}
+	pipe.Close()
+	if err := <-reloaded; err != nil {
+		t.Error(err)
+	}
+}
