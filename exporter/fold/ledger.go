@@ -132,9 +132,6 @@ func (l *ledger) startAt(s *fact.EngineSample, o *Options) {
 
 // reread is what the last page says in the terms of other options.
 func (l *ledger) reread(s *fact.EngineSample, o *Options) totals {
-	if l.last == (totals{}) {
-		return l.last // the birth of the process, at which every counter is 0
-	}
 	return totalsOf(s, l.http, o.OnePrompt)
 }
 

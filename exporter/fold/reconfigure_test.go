@@ -300,6 +300,13 @@ func TestHandlersChange(t *testing.T) {
 	s.state.Reconfigure(testOptions(90))
 	s.page(150, says{born: 50, first: 60, finished: 60, http2xx: 60}).end()
 	equal(t, "arrived", s.engine().Ledger.Arrived.Lower, 60)
+
+	o.OnePrompt = []string{"/v1/chat/completions"}
+	s = &story{t: t, state: New(o), targets: []fact.Target{{ID: "a"}}}
+	s.page(100, says{born: 95}).page(130, says{born: 95, http4xx: 40}) // and nothing that is counted
+	s.state.Reconfigure(testOptions(90))
+	s.page(140, says{born: 95, http4xx: 43}).end()
+	equal(t, "refused to clients", s.engine().Ledger.RejectedClient, Span{3, 3, true})
 }
 
 // TestSnapshotsOutliveAReconfiguration: what a reader holds is not written to.
