@@ -58,6 +58,9 @@ func (e *engine) promise(objectives []slo.Objective) {
 		}
 		was := e.objectives[at]
 		if countsAlike(was.Objective, o) {
+			if !was.judged && len(e.covered(was)) == 0 {
+				was.since = e.window.start // it was about other engines, and may be about this one from now on
+			}
 			kept[was.Objective] = o
 			was.Objective = o
 			next[i] = was

@@ -415,3 +415,24 @@ func TestARankThatIsAwayFollowsToo(t *testing.T) {
 		}
 	}
 }
+
+// TestAnObjectiveThatComesToAnEngineBeginsThere: its counters on an engine that it was not about are as old as the window
+// that is open.
+func TestAnObjectiveThatComesToAnEngineBeginsThere(t *testing.T) {
+	o := objective_("x", 0.25, 0.025)
+	o.Match.Engine = regexp.MustCompile("^(?:b)$")
+	s := tell(t, 90, o).page(100, says{born: 95}).page(160, says{born: 95, first: 10, finished: 10, http2xx: 10})
+	equal(t, "objectives before", len(s.engine().SLOs), 0)
+	start := s.engine().WindowStart
+	options := testOptions(90)
+	o.Match.Engine = regexp.MustCompile("^(?:a|b)$")
+	options.Objectives = []slo.Objective{o}
+	s.state.Reconfigure(options)
+	s.page(220, says{born: 95, first: 30, finished: 30, http2xx: 30})
+	x := sloNamed(new(s.engine()), "x")
+	equal(t, "requests", x.Requests, 20)
+	equal(t, "since", x.Since, start)
+	s.state.Reconfigure(options)
+	s.page(222, says{born: 95, first: 30, finished: 30, http2xx: 30})
+	equal(t, "since, after another reload", sloNamed(new(s.engine()), "x").Since, start)
+}
