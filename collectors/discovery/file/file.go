@@ -257,7 +257,11 @@ func (w *Watcher) broken(path string, f *file, err error) bool {
 	return true
 }
 
+// load reads a file. What else a pattern may fit is not opened: a pipe would be waited for without end.
 func load(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
 	f, err := os.Open(path)
 	if err == nil {
 		defer f.Close()

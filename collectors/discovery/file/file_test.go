@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -328,5 +329,18 @@ func TestAConfigMapIsFollowed(t *testing.T) {
 	}
 	if _, broken := d.Files(); broken != 0 {
 		t.Errorf("%d broken", broken)
+	}
+}
+
+// TestAPipeIsNotWaitedFor: what is no file is a mistake like any other, and holds nothing up.
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	d := open(t, map[string]string{"a.txt": "x"}, nil)
+	if err := syscall.Mkfifo(filepath.Join(d.dir, "b.txt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.read()
+	d.is("x", 1)
+	if !strings.Contains(d.log.String(), "it is not a regular file") {
+		t.Errorf("log: %s", d.log)
 	}
 }
