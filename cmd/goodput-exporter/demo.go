@@ -110,6 +110,9 @@ func serveDemo(ctx context.Context, o demoOptions, cfg *config.Config, fleet *fl
 
 	awaitFirstRound(ctx, e)
 	url := "http://" + listener.Addr().String()
+	if _, port, err := net.SplitHostPort(o.Listen); err == nil && port != "0" && !strings.HasSuffix(url, ":"+port) {
+		fmt.Fprintf(out, "%s is in use, so the exporter is at another port.\n", o.Listen)
+	}
 	fmt.Fprintf(out, "\n  Open this      %s/\n  Prometheus     %s/metrics\n", url, url)
 	for _, e := range fleet.engines {
 		fmt.Fprintf(out, "  %-14s %s\n", "engine "+e.id, e.url())

@@ -107,7 +107,7 @@ func TestDemoTakesAnotherPort(t *testing.T) {
 	}
 	defer taken.Close()
 	d := startDemo(t, demoOptions{Scenario: "steady", Listen: taken.Addr().String()})
-	if d.url == "http://"+taken.Addr().String() || !strings.Contains(d.out.String(), d.url) {
+	if d.url == "http://"+taken.Addr().String() || !strings.Contains(d.out.String(), d.url) || !strings.Contains(d.out.String(), taken.Addr().String()+" is in use") {
 		t.Errorf("serves at %s and says:\n%s", d.url, d.out)
 	}
 	if status, _ := fetch(t, d.url+"/-/healthy"); status != 200 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,28 +99,47 @@ func flagsOf(cfg *config.Config, o engineFlagsOptions) ([]engineFlags, error) {
 		}
 		all = append(all, f)
 	}
-	if len(cfg.Engines.Files) > 0 && o.Engine == "" && len(all) > 0 {
-		all[0].Notes = append(all[0].Notes, "Engines that engines.files lists are not spoken of here: name one with --engine.")
-	}
 	if len(all) == 0 {
 		return nil, errors.New("no objective covers any engine, so none needs flags: compare slos[].match with engines.targets and --model")
 	}
 	return all, nil
 }
 
-// flaggedEngines are the ids to speak about; one "" where the configuration names none.
+// flaggedEngines are the ids to speak about; one "" where the configuration and its files of targets name none.
 func flaggedEngines(cfg *config.Config, wanted string) ([]string, error) {
 	var ids []string
 	for _, t := range cfg.Engines.Targets {
 		ids = append(ids, t.ID)
 	}
+	for _, path := range targetFiles(cfg) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("engines.files: %w", err)
+		}
+		found, err := listedTargets(text, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			ids = append(ids, f.Target.ID)
+		}
+	}
 	switch {
-	case wanted != "" && len(ids) > 0 && len(cfg.Engines.Files) == 0 && !slices.Contains(ids, wanted):
-		return nil, fmt.Errorf("--engine=%s is not in engines.targets; there are %s", wanted, strings.Join(ids, ", "))
+	case wanted != "" && len(ids) > 0 && !slices.Contains(ids, wanted):
+		return nil, fmt.Errorf("--engine=%s is neither in engines.targets nor in engines.files; there are %s", wanted, strings.Join(ids, ", "))
 	case wanted != "" || len(ids) == 0:
 		return []string{wanted}, nil
 	}
 	return ids, nil
+}
+
+// targetFiles are the files of targets that there are at the moment.
+func targetFiles(cfg *config.Config) (paths []string) {
+	for _, pattern := range cfg.Engines.Files {
+		fit, _ := filepath.Glob(cfg.Path(pattern)) // the configuration has checked the pattern
+		paths = append(paths, fit...)
+	}
+	return paths
 }
 
 // covering are the objectives that are about an engine, or may be: what is unknown of it ("") fits every pattern.

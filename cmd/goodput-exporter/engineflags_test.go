@@ -52,7 +52,7 @@ func TestEngineFlagsFaults(t *testing.T) {
 	}{
 		"no such configuration":    {engineFlagsOptions{ConfigFile: "nowhere.yaml", Version: "0.32"}, "nowhere.yaml"},
 		"a version of words":       {engineFlagsOptions{ConfigFile: fleet, Version: "newest"}, `--vllm-version="newest" is not a version; write it like 0.32`},
-		"no such engine":           {engineFlagsOptions{ConfigFile: fleet, Version: "0.32", Engine: "z"}, "--engine=z is not in engines.targets; there are a, batch-0, c"},
+		"no such engine":           {engineFlagsOptions{ConfigFile: fleet, Version: "0.32", Engine: "z"}, "--engine=z is neither in engines.targets nor in engines.files; there are a, batch-0, c"},
 		"an engine without an SLO": {engineFlagsOptions{ConfigFile: fleet, Version: "0.32", Engine: "a", Model: "qwen"}, "no objective covers the engine"},
 		"a model without an SLO":   {engineFlagsOptions{ConfigFile: "testdata/check/elsewhere.yaml", Version: "0.32", Model: "qwen"}, "no objective covers"},
 	} {

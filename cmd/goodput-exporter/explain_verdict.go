@@ -119,9 +119,9 @@ func narrower(w *engineWatch, o *slo.Objective, windows []fold.PastWindow) (out 
 		out = append(out, explainedNarrow{By: "edges", Says: says})
 	}
 	if missed := slices.DeleteFunc(slices.Clone(v.Over), func(m explainedMarginal) bool { return m.Upper == 0 }); len(missed) > 1 {
-		out = append(out, explainedNarrow{By: "spans", Says: "More than one clause is missed, and no histogram says whether by the same sequences. Only a span for each request does."})
+		out = append(out, explainedNarrow{By: "spans", Says: "More than one clause is missed, and no histogram says whether by the same sequences. Only a span for each request does, and this version takes none."})
 	} else {
-		out = append(out, explainedNarrow{By: "spans", Says: "First tokens and finished sequences are counted at different times, and no histogram says which belong together. A span for each request does."})
+		out = append(out, explainedNarrow{By: "spans", Says: "First tokens and finished sequences are counted at different times, and no histogram says which belong together. A span for each request does, and this version takes none."})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -51,8 +52,13 @@ func runServe(ctx context.Context, configFile string, lifecycle bool, flags *web
 	grace, release := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer release()
 	shutdownErr := server.Shutdown(grace)
-	if errors.Is(serveErr, http.ErrServerClosed) {
+	switch {
+	case errors.Is(serveErr, http.ErrServerClosed):
 		serveErr = nil
+	case errors.Is(serveErr, syscall.EADDRINUSE):
+		serveErr = fmt.Errorf("%w: stop what listens there, or choose another address with --web.listen-address", serveErr)
+	case serveErr != nil:
+		serveErr = fmt.Errorf("serving failed: %w; see --web.listen-address and --web.config.file", serveErr)
 	}
 	<-followed
 	err = errors.Join(serveErr, shutdownErr, <-polled)

@@ -353,17 +353,17 @@ func TestRefusals(t *testing.T) {
 		"an edge is answered":                  {Clause{fact.TTFT, 0.25}, ""},
 		"an edge but for rounding is answered": {Clause{fact.TTFT, 2 + 0.3*(1+1e-10)}, ""},
 		"inside a bucket": {Clause{fact.TTFT, 0.3},
-			"ttft <= 300ms: the threshold lies inside a bucket, between the engine's edges 250ms and 500ms; use one of them, give the engine an edge at the threshold (--custom-histogram-buckets), or send spans"},
+			"ttft <= 300ms: the threshold lies inside a bucket, between the engine's edges 250ms and 500ms; use one of them, give the engine an edge at the threshold (--custom-histogram-buckets)"},
 		"just beside an edge": {Clause{fact.TTFT, 0.2500001},
-			"ttft <= 250.0001ms: the threshold lies inside a bucket, between the engine's edges 250ms and 500ms; use one of them, give the engine an edge at the threshold (--custom-histogram-buckets), or send spans"},
+			"ttft <= 250.0001ms: the threshold lies inside a bucket, between the engine's edges 250ms and 500ms; use one of them, give the engine an edge at the threshold (--custom-histogram-buckets)"},
 		"below the first edge": {Clause{fact.TTFT, 0.02},
-			"ttft <= 20ms: the threshold lies below the engine's first bucket edge 100ms; use that edge, give the engine an edge at the threshold (--custom-histogram-buckets), or send spans"},
+			"ttft <= 20ms: the threshold lies below the engine's first bucket edge 100ms; use that edge, give the engine an edge at the threshold (--custom-histogram-buckets)"},
 		"above the last edge": {Clause{fact.TTFT, 120},
-			"ttft <= 2m0s: the threshold lies above the engine's last bucket edge 2.3s; use that edge, give the engine an edge at the threshold (--custom-histogram-buckets), or send spans"},
+			"ttft <= 2m0s: the threshold lies above the engine's last bucket edge 2.3s; use that edge, give the engine an edge at the threshold (--custom-histogram-buckets)"},
 		"no edges": {Clause{fact.E2E, 1},
-			"e2e <= 1s: the engine's e2e histogram has no edges; give the engine an edge at the threshold (--custom-histogram-buckets), or send spans"},
+			"e2e <= 1s: the engine's e2e histogram has no edges; give the engine an edge at the threshold (--custom-histogram-buckets)"},
 		"missing": {Clause{fact.TPOT, 0.025},
-			"tpot <= 25ms: the engine has no tpot histogram; remove the clause, or send spans of this engine"},
+			"tpot <= 25ms: the engine has no tpot histogram; remove the clause, or leave this engine out of the objective by match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Refusals([]Clause{c.clause}, edges)

@@ -41,9 +41,9 @@ func Refusals(clauses []Clause, edges func(fact.Family) (edges []float64, known 
 func (r Refusal) Error() string {
 	what := fmt.Sprintf("%s <= %s", r.Clause.Metric, seconds(r.Clause.Threshold))
 	if r.Missing {
-		return fmt.Sprintf("%s: the engine has no %s histogram; remove the clause, or send spans of this engine", what, r.Clause.Metric)
+		return fmt.Sprintf("%s: the engine has no %s histogram; remove the clause, or leave this engine out of the objective by match", what, r.Clause.Metric)
 	}
-	const remedy = "give the engine an edge at the threshold (--custom-histogram-buckets), or send spans"
+	const remedy = "give the engine an edge at the threshold (--custom-histogram-buckets)"
 	switch {
 	case r.Below == 0 && math.IsInf(r.Above, 1):
 		return fmt.Sprintf("%s: the engine's %s histogram has no edges; %s", what, r.Clause.Metric, remedy)
