@@ -150,6 +150,7 @@ func TestFleetClosesThePortOfAnEngineThatIsDown(t *testing.T) {
 // TestDemoRecordingIsReplayed: what --write-recording writes is a recording like any other, and the truth beside it
 // names every request once.
 func TestDemoRecordingIsReplayed(t *testing.T) {
+	computes(t)
 	dir := t.TempDir()
 	file, truth := filepath.Join(dir, "r.jsonl.gz"), filepath.Join(dir, "truth.jsonl")
 	var out, notes bytes.Buffer

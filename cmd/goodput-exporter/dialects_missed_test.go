@@ -14,6 +14,7 @@ import (
 // TestTruthOfEveryDialectSurvivesMissedPolls begins to look at an engine at any time, and misses polls: intervals are wider,
 // never wrong. The decoder sees only the pages that are not missed, too.
 func TestTruthOfEveryDialectSurvivesMissedPolls(t *testing.T) {
+	computes(t)
 	const tries = 12
 	for name, c := range dialectCases() {
 		if c.refused[""] != "" {

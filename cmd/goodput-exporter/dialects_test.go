@@ -94,6 +94,7 @@ func dialectObjectives() []config.SLO {
 // TestTruthOfEveryDialectLiesInEveryWindow: what is published of an engine holds the truth, whoever wrote its page, and what
 // its page cannot answer is absent, with the reason.
 func TestTruthOfEveryDialectLiesInEveryWindow(t *testing.T) {
+	computes(t)
 	for name, c := range dialectCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

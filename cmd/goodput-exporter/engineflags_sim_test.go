@@ -46,6 +46,7 @@ const betweenEdges = `slos:
 // engine-flags prints, under the same load: check must refuse the first and have nothing to refuse on the second, whose
 // intervals hold the truth, whose percentiles are narrower, and whose page is as much larger as it was told.
 func TestAnEngineWithTheFlagsAnswersEverything(t *testing.T) {
+	computes(t)
 	configFile := writeFile(t, "goodput.yaml", betweenEdges)
 	cfg, err := config.Load(configFile)
 	if err != nil {
@@ -86,6 +87,7 @@ func TestAnEngineWithTheFlagsAnswersEverything(t *testing.T) {
 // TestFlagsNarrowWhatCouldBeAnsweredBefore where queue and prefill times matter: promises that vLLM's own edges can
 // answer too.
 func TestFlagsNarrowWhatCouldBeAnsweredBefore(t *testing.T) {
+	computes(t)
 	cfg := config.Default()
 	cfg.SLOs = simObjectives()
 	lists := edges.For(cfg.Objectives(), cfg.Grids())
@@ -174,6 +176,7 @@ func meanWidth(j *judgedWorld, f fact.Family) float64 {
 
 // TestWhatIsOfferedInsteadIsAnswerable reads the clauses that are printed for engines with fixed edges back.
 func TestWhatIsOfferedInsteadIsAnswerable(t *testing.T) {
+	computes(t)
 	clauses := regexp.MustCompile(`(?m)^#   (clauses: \{.*\})`)
 	offered := 0
 	for _, version := range []string{"0.8.3", "0.10", "0.11", "0.30"} {

@@ -45,6 +45,7 @@ func replayOutput(t *testing.T, o replayOptions) string {
 }
 
 func TestReplayPrintsTheSameBytesTwice(t *testing.T) {
+	computes(t)
 	for _, format := range []string{"windows", "openmetrics"} {
 		o := replayOptions{Format: format, Step: 15 * time.Second, Recordings: []string{recordingPath("vllm-0.32-dp2")}}
 		first := replayOutput(t, o)

@@ -47,6 +47,15 @@ func (j *judgedWorld) Take(s *fold.Snapshot) error {
 
 func (j *judgedWorld) Close() error { return nil }
 
+// computes marks a test that computes for long in one goroutine after another. The race detector would find nothing in it
+// and make it ten times as long: `make test` runs it without.
+func computes(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("a long computation, which make test runs without the race detector")
+	}
+}
+
 // watch polls a scenario's world for a while. Clients stop two minutes before the end, and then a few single requests come, so that
 // all accounts can be settled: what is in flight is counted in sequences, and a request that was taken for two is made up
 // for by the next.
@@ -154,6 +163,7 @@ func meets(o config.SLO, q sim.Sequence) bool {
 // TestTruthOfEveryScenarioLiesInEveryWindow: whatever the world does, the published interval holds the number of
 // sequences that met the promise, in every window.
 func TestTruthOfEveryScenarioLiesInEveryWindow(t *testing.T) {
+	computes(t)
 	for _, s := range sim.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -187,6 +197,7 @@ func TestTruthOfEveryScenarioLiesInEveryWindow(t *testing.T) {
 // TestTheOracleNotices is the control: the same intervals held against the truth of windows that begin and end one poll
 // later must be found wrong, else the test above could not fail.
 func TestTheOracleNotices(t *testing.T) {
+	computes(t)
 	s, _ := sim.ScenarioNamed("ramp")
 	j := watched(t, s)
 	wrong := 0
@@ -204,6 +215,7 @@ func TestTheOracleNotices(t *testing.T) {
 // TestLedgerOfEveryScenarioIsTheTruth: at the end of a world, when nothing is in flight any more, every request is where it
 // belongs, to the request.
 func TestLedgerOfEveryScenarioIsTheTruth(t *testing.T) {
+	computes(t)
 	for _, s := range sim.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -296,6 +308,7 @@ const inTransit = 3
 // TestLedgerOfEveryWindowIsTheTruth: cancelled and rejected requests are told in the minute in which they happened, not
 // only in the sum.
 func TestLedgerOfEveryWindowIsTheTruth(t *testing.T) {
+	computes(t)
 	for _, s := range sim.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -361,6 +374,7 @@ func (j *judgedWorld) observations(s sim.Scenario) map[string]*[fact.NumFamilies
 
 // TestPercentilesOfEveryScenarioAreTheTruth: the interval is the bucket that holds the order statistic, found by sorting.
 func TestPercentilesOfEveryScenarioAreTheTruth(t *testing.T) {
+	computes(t)
 	for _, s := range sim.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -400,6 +414,7 @@ func TestPercentilesOfEveryScenarioAreTheTruth(t *testing.T) {
 
 // TestOneSeedOneExposition: the same scenario and seed give the same series, byte for byte, and another seed others.
 func TestOneSeedOneExposition(t *testing.T) {
+	computes(t)
 	exposition := func(seed uint64) string {
 		s, _ := sim.ScenarioNamed("fleet")
 		world, err := sim.New(s.Config(seed, simStart))

@@ -36,6 +36,7 @@ func versions(id string) []sim.Engine {
 // TestARollingUpgrade replays an upgrade of three replicas over four versions whose bucket layouts differ: no counter of ours
 // falls, every interval holds the truth, and the number of layouts in sight rises while versions are mixed and falls again.
 func TestARollingUpgrade(t *testing.T) {
+	computes(t)
 	r := newRollout(t, versions, people())
 	cfg := config.Default()
 	cfg.SLOs = simObjectives()
@@ -108,6 +109,7 @@ func kinds(id string) []sim.Engine {
 // TestAnUpgradeFromKindToKind: from V0, whose rank has no name, to V1, to the Rust front end and back to Python's. Each is
 // another process to us, whatever its page shows of that, and the series go on under their names.
 func TestAnUpgradeFromKindToKind(t *testing.T) {
+	computes(t)
 	r := newRollout(t, kinds, patient)
 	cfg := config.Default()
 	cfg.SLOs = simObjectives()
