@@ -23,7 +23,7 @@ type Settings struct {
 	Objectives []slo.Objective // what the reducer judges, for the published contract
 
 	Reduce func() // makes the reducer follow these settings; called between two rounds
-	Retire func() // called once, when these settings are no longer in force or never will be
+	Retire func() // called when these settings are no longer in force or never will be; it may be called again
 }
 
 // settings are Settings at work.

@@ -298,7 +298,11 @@ func openTruth(path string) (sim.Truth, func() error, error) {
 	buffered := bufio.NewWriter(file)
 	lines := json.NewEncoder(buffered)
 	var failed error
-	write := func(l truthLine) { failed = errors.Join(failed, lines.Encode(l)) }
+	write := func(l truthLine) {
+		if failed == nil {
+			failed = lines.Encode(l)
+		}
+	}
 	truth := sim.Truth{
 		Request: func(r sim.Request) { write(truthLine{Kind: "request", Request: &r}) },
 		Sequence: func(q sim.Sequence) {

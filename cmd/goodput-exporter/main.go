@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	demo.Flag("hours", "Simulated hours before the present, so that plots are full at once.").Default("1").Float64Var(&played.Hours)
 	demo.Flag("seed", "Seed of the world's dice: the same seed gives the same world.").Default("1").Uint64Var(&played.Seed)
 	demo.Flag("web.listen-address", "Address of the exporter; a free port is taken when it is in use.").Default("127.0.0.1:9810").StringVar(&played.Listen)
-	demo.Flag("write-recording", "Write the simulated hours to this file, for replay, and end.").StringVar(&played.Recording)
+	demo.Flag("write-recording", "Write the simulated hours to this file, for replay, and end. A file that is there is overwritten.").StringVar(&played.Recording)
 	demo.Flag("write-truth", "Beside --write-recording: write what became of every request to this file, one JSON object a line.").StringVar(&played.Truth)
 
 	explain := app.Command("explain", "Say everything about one engine: what its page is, what it lacks, and what came out of it, with the reasons.")

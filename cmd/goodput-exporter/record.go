@@ -43,11 +43,11 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	}
 	switch {
 	case len(cfg.Engines.Targets)+len(cfg.Engines.Files) == 0:
-		return fmt.Errorf("%s: engines.targets is empty, so there is nothing to record", o.ConfigFile)
+		return fmt.Errorf("%s: engines.targets and engines.files are empty, so there is nothing to record", o.ConfigFile)
 	case o.For < 0 || o.Flush <= 0:
-		return fmt.Errorf("--for=%v and --flush=%v must be positive", o.For, o.Flush)
+		return fmt.Errorf("--for=%v must not be negative, and --flush=%v must be positive", o.For, o.Flush)
 	case o.MaxSize < 0:
-		return fmt.Errorf("--max-size=%d must be positive", o.MaxSize)
+		return fmt.Errorf("--max-size=%d must not be negative", o.MaxSize)
 	}
 	disguise, err := recording.NewDisguise(o.Hide)
 	if err != nil {

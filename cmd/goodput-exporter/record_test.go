@@ -318,7 +318,7 @@ func TestRecordFaults(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing to poll":           {[]string{"--config.file=" + none, "--output=x.jsonl.gz"}, "engines.targets is empty"},
+		"nothing to poll":           {[]string{"--config.file=" + none, "--output=x.jsonl.gz"}, "engines.targets and engines.files are empty"},
 		"a name that says nothing":  {[]string{"--config.file=" + one, "--output=x.txt"}, "end it in .jsonl.gz"},
 		"a directory that is not":   {[]string{"--config.file=" + one, "--output=nowhere/x.jsonl.gz"}, "nowhere"},
 		"a label that is needed":    {[]string{"--config.file=" + one, "--output=x.jsonl.gz", "--hide-label=le"}, `--hide-label: the label "le" cannot be hidden`},

@@ -179,6 +179,7 @@ func TestStatesAreSaidInWords(t *testing.T) {
 	idle := func(int) (uint64, uint64, uint64) { return 0, 0, 0 }
 	warming := fold.Engine{ID: "new", Phase: fold.PhaseWarming, Up: true, Since: now - 20, WindowStart: now - 20, SLOs: []fold.SLO{{Objective: chat()}}, Ranks: []fold.Rank{{ID: "new", Model: "m"}}}
 	near := func(int) (uint64, uint64, uint64) { return 100, 90, 98 }
+	blind := trouble().Snapshot.Engines[1]
 	down := engine("d", "m", 0, steady, chat())
 	down.Up, down.Phase, down.WindowStart = false, fold.PhaseDown, 0
 	down.Past.Windows = down.Past.Windows[:50]
@@ -197,6 +198,10 @@ func TestStatesAreSaidInWords(t *testing.T) {
 		"no SLO":                               {viewOf(engine("a", "m", 0, steady)), []string{"No SLO is about this model", "no promise to judge"}, nil},
 		"no engine under the SLO":              {viewOf(engine("a", "m", 0, steady)), []string{"no promise to judge"}, nil},
 		"everything is down":                   {viewOf(down), []string{"unknown whether the promise is kept", "no judgement window was committed in the last 5 min; the newest ended at 07:50 UTC"}, []string{"✓ kept"}},
+		"an SLO that no page can answer":       {viewOf(blind, down), []string{"no tpot histogram: start the engine with", "and not every engine answers"}, []string{"✓ kept"}},
+		"an SLO that the only page cannot answer": {viewOf(blind), []string{
+			"unknown whether the promise is kept", "no tpot histogram: start the engine with", "No engine&#39;s page can answer this SLO, so there is no goodput to plot", "no window was judged",
+		}, []string{"No judgement window has been committed", "no sequences", "Without engine blind"}},
 		"trouble": {trouble(), []string{
 			"refused: nothing &lt;listens&gt;", "work is in flight, and nothing has moved for a minute", "give a token", "is no target any more",
 			"without engine blind: no tpot histogram", "No ledger of engine blind: the page has no http_requests_total", "60 HTTP requests unexplained",

@@ -68,7 +68,10 @@ func (p *pageMaker) promise(g group, o *slo.Objective, at int) promiseRow {
 }
 
 func shareWords(t *tally) (share_, of string) {
-	if t.requests == 0 {
+	switch {
+	case t.windows == 0:
+		return "–", "no window was judged"
+	case t.requests == 0:
 		return "–", "no sequences"
 	}
 	return share(t.lower, t.upper, t.requests), "of " + plural(int(t.requests), "sequence", "sequences")
@@ -119,6 +122,8 @@ func (p *pageMaker) headline(rows []promiseRow, engines []engineRow) headline {
 	h := headline{worst.class(), worst.mark(), headlineWords(worst, by[worst], len(rows))}
 	if bad := slices.ContainsFunc(engines, func(e engineRow) bool { return e.PhaseClass == "bad" }); bad && worst < undecided {
 		h.Class, h.Mark, h.Text = "warn", "!", h.Text+", but not every engine answers"
+	} else if bad && worst < broken {
+		h.Text += ", and not every engine answers"
 	}
 	return h
 }

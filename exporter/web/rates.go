@@ -51,7 +51,10 @@ func (f frame) rates(g group, o *slo.Objective) plot {
 	}
 	p := f.newPlot(title, "per second")
 	if o != nil {
-		g.engines = p.judgedOnly(g.engines, o)
+		if g.engines = p.judgedOnly(g.engines, o); len(g.engines) == 0 {
+			p.Empty, p.Notes = "No engine's page can answer this SLO, so there is no goodput to plot. The reason stands beside the promise.", nil
+			return p
+		}
 	}
 	horizon := horizonOf(g.engines, f.terms.JudgementWindow, f.now)
 	sum := func(c curve) ([]track, []stretch) {
