@@ -151,7 +151,10 @@ func (r *recorder) rest(ctx context.Context, left time.Duration) error {
 	return nil
 }
 
-// round polls all engines at once and returns their pages in the order in which they were asked for. What the end of the
+// recordParallel bounds the polls that are worked on at once, as the exporter bounds its own.
+const recordParallel = 64
+
+// round polls all engines and returns their pages in the order in which they were asked for. What the end of the
 // program cut off is no failure of an engine and is left out.
 func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page {
 	deadline, cancel := context.WithTimeout(ctx, r.interval*8/10)
@@ -160,8 +163,11 @@ func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page 
 	pages := make([]recording.Page, len(targets))
 	raws := make([]engine.Raw, len(targets))
 	var polls sync.WaitGroup
+	room := make(chan struct{}, recordParallel)
 	for i, t := range targets {
 		polls.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
 			sent := unix(begun) + time.Since(begun).Seconds()
 			raws[i] = r.pager.Raw(deadline, t)
 			pages[i] = recording.Page{T: sent, Took: raws[i].Took.Seconds(), Target: t.ID}

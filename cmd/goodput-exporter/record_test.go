@@ -421,3 +421,40 @@ func TestRecordOnAFullDisk(t *testing.T) {
 		t.Errorf("%d pages, %v", len(pages), err)
 	}
 }
+
+// crowd counts how many ask at once.
+type crowd struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (c *crowd) Raw(context.Context, fact.Target) engine.Raw {
+	c.mu.Lock()
+	c.now++
+	c.most = max(c.most, c.now)
+	c.mu.Unlock()
+	<-time.After(100 * time.Millisecond)
+	c.mu.Lock()
+	c.now--
+	c.mu.Unlock()
+	_, raw := goodPage("", 0)
+	return raw
+}
+
+// TestRecordBoundsItsPolls: hundreds of engines are polled in one round, and only so many at once.
+func TestRecordBoundsItsPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ids []string
+		for i := range 3 * recordParallel {
+			ids = append(ids, fmt.Sprintf("e%d", i))
+		}
+		var pages crowd
+		r := newRecorder(t, filepath.Join(t.TempDir(), "r.jsonl.gz"), 0, &pages, ids...)
+		if got := r.round(t.Context(), time.Now()); len(got) != len(ids) {
+			t.Errorf("%d pages of %d engines", len(got), len(ids))
+		}
+		if pages.most != recordParallel {
+			t.Errorf("%d polls at once, %d are allowed", pages.most, recordParallel)
+		}
+	})
+}
