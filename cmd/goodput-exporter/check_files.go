@@ -23,22 +23,18 @@ func checkFiles(cfg *config.Config, out io.Writer) error {
 	listers := []discovery.Lister{fixed}
 	var mistakes []error
 	for _, pattern := range cfg.Engines.Files {
-		paths, _ := filepath.Glob(cfg.Path(pattern)) // the configuration has checked it
+		paths := targetFiles(cfg, pattern)
 		if len(paths) == 0 {
 			fmt.Fprintf(out, "# engines.files: no file fits %s at the moment\n", cfg.Path(pattern))
 		}
 		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			if err == nil {
-				var found []discovery.Found
-				found, err = listedTargets(text, path)
-				listers = append(listers, listed(found))
-			}
+			found, err := targetsIn(path)
 			if err != nil {
 				mistakes = append(mistakes, err)
 				continue
 			}
-			fmt.Fprintf(out, "# %s names %s\n", path, count(len(listers[len(listers)-1].List()), "engine"))
+			listers = append(listers, listed(found))
+			fmt.Fprintf(out, "# %s names %s\n", path, count(len(found), "engine"))
 		}
 	}
 	union := discovery.NewUnion(slog.New(slog.DiscardHandler), listers...)
@@ -47,6 +43,21 @@ func checkFiles(cfg *config.Config, out io.Writer) error {
 		mistakes = append(mistakes, errors.New(why))
 	}
 	return errors.Join(mistakes...)
+}
+
+// targetFiles are the files of targets that fit a pattern of the configuration at the moment.
+func targetFiles(cfg *config.Config, pattern string) []string {
+	paths, _ := filepath.Glob(cfg.Path(pattern)) // the configuration has checked it
+	return paths
+}
+
+// targetsIn reads a file of targets.
+func targetsIn(path string) ([]discovery.Found, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("engines.files: %w", err)
+	}
+	return listedTargets(text, path)
 }
 
 // listed is a list that does not change.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -111,17 +109,15 @@ func flaggedEngines(cfg *config.Config, wanted string) ([]string, error) {
 	for _, t := range cfg.Engines.Targets {
 		ids = append(ids, t.ID)
 	}
-	for _, path := range targetFiles(cfg) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("engines.files: %w", err)
-		}
-		found, err := listedTargets(text, path)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
-			ids = append(ids, f.Target.ID)
+	for _, pattern := range cfg.Engines.Files {
+		for _, path := range targetFiles(cfg, pattern) {
+			found, err := targetsIn(path)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range found {
+				ids = append(ids, f.Target.ID)
+			}
 		}
 	}
 	switch {
@@ -131,15 +127,6 @@ func flaggedEngines(cfg *config.Config, wanted string) ([]string, error) {
 		return []string{wanted}, nil
 	}
 	return ids, nil
-}
-
-// targetFiles are the files of targets that there are at the moment.
-func targetFiles(cfg *config.Config) (paths []string) {
-	for _, pattern := range cfg.Engines.Files {
-		fit, _ := filepath.Glob(cfg.Path(pattern)) // the configuration has checked the pattern
-		paths = append(paths, fit...)
-	}
-	return paths
 }
 
 // covering are the objectives that are about an engine, or may be: what is unknown of it ("") fits every pattern.
