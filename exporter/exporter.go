@@ -32,6 +32,12 @@ type Poller interface {
 	Forget(id string)
 }
 
+// SpanSource holds the spans that came in. Drain hands over those that have not been handed over yet; it is called once
+// a round, never twice at once, and does not block.
+type SpanSource interface {
+	Drain() []fact.Span
+}
+
 // Reducer folds what a round brought into a snapshot, which it does not write to afterwards.
 type Reducer interface {
 	Apply(fold.Round) *fold.Snapshot
@@ -55,6 +61,25 @@ type Inputs struct {
 	ReloadOK                                             bool
 	Reloaded                                             time.Time // when the configuration in use was read
 	TargetFilesBroken, TargetsRefused, AccessFilesBroken int
+	Spans                                                *SpanIntake // nil: none are taken in
+}
+
+// SpanIntake is how the taking in of spans goes, since the exporter started.
+type SpanIntake struct {
+	Messages []MessageTally
+	// Spans by what became of them at the door, all words of closed sets: "taken", "other_name" (not a request),
+	// "refused" (its values cannot be true, see Refused), "full" (no room; the sender was told to come again).
+	Spans             []fold.Tally
+	Refused           []fold.Tally // spans that were refused, by why
+	Buffered, Room    int          // spans that wait for the next round, and how many may
+	CredentialsBroken int          // files with certificates, keys or tokens that could not be used when last needed
+}
+
+// MessageTally counts messages by protocol ("http", "grpc") and outcome ("ok", "partial", or why not: "too_large", "malformed",
+// "unsupported", "unauthorized", "full").
+type MessageTally struct {
+	Protocol, Outcome string
+	Count             uint64
 }
 
 // Exporter polls in rounds and serves the last round's snapshot.

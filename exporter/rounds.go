@@ -64,6 +64,9 @@ func (e *Exporter) round(ctx context.Context, missed uint64) {
 	// its poll brought.
 	targets := distinct(now.Source.Targets())
 	round := fold.Round{At: unix(time.Now()), Targets: targets, Polls: current(polls, targets)}
+	if now.Spans != nil {
+		round.Spans = now.Spans.Drain()
+	}
 	e.paces.note(round.Polls, e.log)
 	v := &view{
 		settings: now, snapshot: e.reducer.Apply(round), missed: missed, intervals: e.paces.intervals(),

@@ -20,6 +20,7 @@ type Settings struct {
 
 	Source     Source
 	Poller     Poller
+	Spans      SpanSource      // nil: none are taken in
 	Objectives []slo.Objective // what the reducer judges, for the published contract
 
 	Reduce func() // makes the reducer follow these settings; called between two rounds

@@ -88,7 +88,7 @@ func newWindowLine(w *fold.Window) windowLine {
 		Engine: w.Engine, Model: w.Model, SLO: w.SLO, Start: w.Start, End: w.End, Partial: w.Partial,
 		Arrived: exact(w.Arrived), Finished: exact(w.Finished), Cancelled: exact(w.Cancelled),
 		Rejected: exact(w.Rejected), Failed: exact(w.Failed), Lost: exact(w.Lost), Unexplained: exact(w.Unexplained),
-		Evidence: w.Evidence, Method: string(w.Method), Note: w.Note, Reason: w.Reason,
+		Evidence: string(w.Evidence), Method: string(w.Method), Note: w.Note, Reason: w.Reason,
 	}
 	line.CancelledLower, line.CancelledUpper = interval(w.Cancelled)
 	line.FailedLower, line.FailedUpper = interval(w.Failed)

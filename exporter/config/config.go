@@ -51,6 +51,22 @@ type SLO struct {
 	Objective float64                       // in (0, 1)
 	Window    time.Duration
 	Policy    slo.Policy
+	Classes   Classes
+}
+
+// Classes splits an SLO by what kind of request it is about. The zero value does not.
+type Classes struct {
+	By        slo.ClassBy
+	Attribute string // key, of the span or else of its resource
+	List      []Class
+}
+
+// Class is one kind of request.
+type Class struct {
+	Name    string
+	AtMost  int                           // tokens; 0: any number
+	Values  []string                      // of the attribute
+	Clauses map[fact.Family]time.Duration // none: those of the SLO
 }
 
 // Match holds regular expressions (RE2) that a name must fit as a whole; "" fits every name.
@@ -66,10 +82,22 @@ type Engines struct {
 	MaxSeries int      // published of one engine
 }
 
-// Spans says where per-request evidence is taken in; not acted on yet.
+// Spans says where and how per-request evidence is taken in.
 type Spans struct {
-	Listen, GRPCListen string
+	Listen, GRPCListen string // none: not taken in
 	Grace              time.Duration
+	Names              []string // of the spans that stand for a request
+	Buffer             int      // spans that may wait for the next round
+	MaxMessage         int64    // bytes of a message, decompressed
+	TLS                ServerTLS
+	BearerTokenFile    string // what senders must show; "" for nothing
+}
+
+// ServerTLS is what a listener shows of itself, and of whom it asks the same. Files are relative to the configuration's
+// directory. The zero value is no TLS.
+type ServerTLS struct {
+	CertFile, KeyFile string
+	ClientCAFile      string // senders must show a certificate of it
 }
 
 // GPU says where GPU telemetry comes from; not acted on yet.
@@ -108,7 +136,7 @@ type Quantiles struct {
 func Default() Config {
 	return Config{
 		Poll:  Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
-		Spans: Spans{Grace: 10 * time.Second},
+		Spans: Spans{Grace: 10 * time.Second, Names: []string{"llm_request"}, Buffer: 65_536, MaxMessage: 16 << 20},
 		GPU:   GPU{Source: "auto"},
 		// Room for 18 data-parallel ranks: one has 545 series, and an engine some 30 more.
 		Engines: Engines{MaxSeries: 10_000},

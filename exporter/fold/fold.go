@@ -25,6 +25,8 @@ type Options struct {
 	OnePrompt       []string                    // handlers whose requests hold one prompt: the ledger counts these
 	ManyPrompts     []string                    // handlers that break the ledger when they are used
 	History         float64                     // for how long windows and percentiles are remembered; 0: not at all
+	Spans           bool                        // spans are taken in
+	Grace           float64                     // how long a window of an engine that sends spans waits for them
 }
 
 // Round is what one round brought. Targets are all current targets, polled in this round or not; an engine whose
@@ -33,6 +35,7 @@ type Round struct {
 	At      float64
 	Targets []fact.Target
 	Polls   []fact.Poll
+	Spans   []fact.Span // taken in since the last round, of whatever engine
 }
 
 // State is what the reducer remembers between rounds. Not for concurrent use.

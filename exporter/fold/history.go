@@ -75,6 +75,10 @@ type Verdict struct {
 	FirstTokens  uint64 // of these ranks: the population of a TTFT clause
 	Method       slo.Method
 	Note         string // why a better method was not used
+	Evidence     Evidence
+	Spans        WindowSpans
+	Tokens       Tokens
+	Classes      []Class
 }
 
 // PastFamilies are the latencies that are remembered, in the order of LatencyPoint.

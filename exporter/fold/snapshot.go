@@ -17,6 +17,7 @@ type Snapshot struct {
 	Layouts   [fact.NumFamilies]int // number of distinct bucket layouts in sight
 	Models    []Model               // sorted by name; what is remembered of them
 	Terms     Terms
+	Unmatched Unmatched // spans
 }
 
 // Terms are the lengths, in seconds, and the quantiles that the snapshot's numbers are in terms of.
@@ -66,7 +67,8 @@ type Engine struct {
 	SLOs      []SLO
 	Fallbacks []Tally // windows that were judged by less than the best method, by reason
 	Conflicts uint64  // windows in which the page contradicted itself
-	Ranks     []Rank  // sorted by ID
+	Spans     EngineSpans
+	Ranks     []Rank // sorted by ID
 
 	WindowStart float64 // when the open judgement window began; 0 before the first page
 	Past        Past
@@ -113,6 +115,8 @@ type SLO struct {
 	Requests     uint64 // the denominator under the objective's policy
 	Lower, Upper uint64 // qualified: lower <= truth <= upper
 	Violations   []Violation
+	Tokens       Tokens
+	Classes      []Class // in the order of the objective, ClassOther last; nil before spans were expected, and without classes
 }
 
 // Violation counts the observations over one clause's threshold: a marginal, in the population of that histogram
@@ -179,10 +183,34 @@ type Window struct {
 	RequestsOK   bool   // Requests is known
 	Lower, Upper uint64
 	Violations   []Violation
-	Evidence     string // "histogram"; "" when there is no interval
-	Method       slo.Method
-	Note         string // why a better method was not used
+	Evidence     Evidence
+	Method       slo.Method // by which the histograms were judged; "" where they were not
+	Note         string     // why a better method was not used
+	Spans        WindowSpans
+	Tokens       Tokens
+	Classes      []Class
 	Reason       string // why there is no interval
+}
+
+// Evidence says what an interval rests on.
+type Evidence string
+
+// The evidence of an interval; "" when there is none.
+const (
+	EvidenceHistogram Evidence = "histogram" // the page's histograms alone
+	EvidenceSpans     Evidence = "spans"     // the spans alone: the histograms have no edge at a threshold
+	EvidenceBoth      Evidence = "both"      // the spans' interval and the histograms', intersected
+)
+
+// WindowSpans is what spans contributed to a window.
+type WindowSpans struct {
+	Expected bool   // the window waited for them
+	Seen     uint64 // sequences of the window with a span, of those in Window.Sequences
+	// Unsure of these ended so close to an edge of the window that they may be of its neighbour: the interval counts
+	// them as unseen. 0 where every span is there, for then the counts of the page tell.
+	Unsure   uint64
+	Complete bool // one span for each finished sequence, at every page of the window
+	Conflict bool // the spans contradict the page; the interval is the histograms'
 }
 
 // RankQuantile is a quantile with the rank it belongs to.

@@ -145,7 +145,7 @@ func (s *State) judgeWindow(e *engine, o *objective, ranks []*rank, out *Window,
 	}
 	upper += doubt // outcomes that are bad only at the upper end of what is known of them
 	upper = min(upper, denominator)
-	out.Lower, out.Upper, out.Evidence, out.Violations = lower, upper, "histogram", violations
+	out.Lower, out.Upper, out.Evidence, out.Violations = lower, upper, EvidenceHistogram, violations
 	o.judged = true
 	o.requests += denominator
 	o.lower += lower

@@ -33,14 +33,26 @@ type Policy struct {
 	Admission    Disposition // refused by the engine's admission limit
 	Failed       Disposition // HTTP 5xx and finish reason error
 	Lost         Disposition // in flight when their process died
+
+	// Retries says what a request is where the caller's trace shows that it was tried more than once.
+	Retries Retries
 }
+
+// Retries says whether each attempt counts, or only what they come to.
+type Retries string
+
+// What attempts of one trace count as. A trace can be told from spans only, so RetriesLogical needs them.
+const (
+	RetriesAttempts Retries = "attempts" // each for itself
+	RetriesLogical  Retries = "logical"  // together one request, which began with the first and is judged by the last
+)
 
 // DefaultPolicy is the policy of design and of vLLM's finish reasons: a sequence qualifies when it stopped by itself or
 // at its length limit; what the client did is excluded, what the service did is bad.
 func DefaultPolicy() Policy {
 	return Policy{
 		Success: []string{"stop", "length"}, Cancelled: Exclude, ClientErrors: Exclude,
-		Admission: Bad, Failed: Bad, Lost: Bad,
+		Admission: Bad, Failed: Bad, Lost: Bad, Retries: RetriesAttempts,
 	}
 }
 
@@ -56,8 +68,9 @@ type Match struct {
 type Objective struct {
 	Name      string
 	Match     Match
-	Clauses   []Clause // at least one; each metric at most once
-	Objective float64  // in (0, 1)
+	Clauses   []Clause // at least one; each metric at most once. Of requests of no class
+	Classes   Classes
+	Objective float64 // in (0, 1)
 	Window    time.Duration
 	Policy    Policy
 }

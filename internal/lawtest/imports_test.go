@@ -53,7 +53,10 @@ var allowed = map[string]row{
 		ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist"}, outside: []string{"github.com/fsnotify/fsnotify"},
 	},
 	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
-	"collectors/recording": {ours: []string{"exporter/fact"}},
+	"collectors/recording": {ours: []string{"exporter/fact", "exporter/hist"}},
+	"collectors/spans": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
+		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc", "go.opentelemetry.io/proto/otlp",
+	}},
 
 	"cmd/goodput-exporter": {ours: []string{"*"}, outside: []string{
 		"github.com/alecthomas/kingpin", "github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/prometheus/common",
