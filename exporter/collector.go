@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,7 +68,7 @@ func (c *SnapshotCollector) Collect(ch chan<- prometheus.Metric) {
 func collectContract(p *page, o *slo.Objective) {
 	pol := o.Policy
 	p.info(catalog.SLOInfo, o.Name, clauses(o), "sequences", span(o.Window), list(pol.Success), string(pol.Cancelled),
-		string(pol.ClientErrors), string(pol.Admission), string(pol.Failed), string(pol.Lost), pattern(o.Match.Model), pattern(o.Match.Engine))
+		string(pol.ClientErrors), string(pol.Admission), string(pol.Failed), string(pol.Lost), string(cmp.Or(pol.Retries, slo.RetriesAttempts)), pattern(o.Match.Model), pattern(o.Match.Engine))
 	p.gauge(catalog.SLOObjective, o.Objective, o.Name)
 	for _, c := range o.Clauses {
 		p.gauge(catalog.SLOThreshold, c.Threshold, o.Name, c.Metric.String())
@@ -159,7 +160,7 @@ func collectState(p *page, e *fold.Engine) {
 // collectSeen sends what is counted of an engine as soon as it has shown one page.
 func collectSeen(p *page, e *fold.Engine) {
 	p.counter(catalog.EngineResets, float64(e.Resets), e.Since, e.ID)
-	p.counter(catalog.EvidenceConflicts, float64(e.Conflicts), e.Since, e.ID)
+	p.counter(catalog.EvidenceConflicts, float64(e.Conflicts), e.Since, e.ID, catalog.SourcePages)
 	for _, t := range closed(e.Fallbacks, fallbackReason) {
 		p.counter(catalog.WindowFallbacks, float64(t.Count), e.Since, e.ID, t.Name)
 	}

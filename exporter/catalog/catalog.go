@@ -41,12 +41,13 @@ const (
 	GroupLatency   Group = "Latency and length"
 	GroupTokens    Group = "Sequences and tokens"
 	GroupTrust     Group = "Trust"
+	GroupSpans     Group = "Spans"
 	GroupSelf      Group = "The exporter itself"
 )
 
 // Groups lists the groups in order.
 func Groups() []Group {
-	return []Group{GroupEngine, GroupLedger, GroupObjective, GroupLatency, GroupTokens, GroupTrust, GroupSelf}
+	return []Group{GroupEngine, GroupLedger, GroupObjective, GroupLatency, GroupTokens, GroupTrust, GroupSpans, GroupSelf}
 }
 
 // Series declares one metric family. The texts are parts of sentences without a full stop, except What.
@@ -84,7 +85,7 @@ func (s Series) Help() string {
 
 // All lists every series, sorted by name.
 func All() []Series {
-	all := slices.Concat(engineSeries(), ledgerSeries(), objectiveSeries(), latencySeries(), tokenSeries(), trustSeries(), selfSeries())
+	all := slices.Concat(engineSeries(), ledgerSeries(), objectiveSeries(), latencySeries(), tokenSeries(), trustSeries(), spanSeries(), selfSeries())
 	slices.SortFunc(all, func(a, b Series) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

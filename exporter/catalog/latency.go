@@ -39,6 +39,7 @@ func latencySeries() []Series {
 			Labels: []string{LabelEngine, LabelMetric, LabelQ, LabelWindow}, Maybe: []string{LabelModel},
 		}
 	}
+	rows = append(rows, spanHistograms()...)
 	return in(GroupLatency, append(rows,
 		quantile(QuantileLower, "lower", "the floor histograms"),
 		quantile(QuantileUpper, "upper", "the ceil histograms. +Inf when the quantile is above the last edge"))...)

@@ -35,6 +35,17 @@ const (
 	SLOViolations     = "goodput_slo_clause_violations"
 	SLOUnanswerable   = "goodput_slo_unanswerable_info"
 
+	SLOQualifiedTokensLower      = "goodput_slo_qualified_tokens_lower_total"
+	SLOQualifiedTokensUpper      = "goodput_slo_qualified_tokens_upper_total"
+	SLOMissedTokensLower         = "goodput_slo_missed_tokens_lower_total"
+	SLOMissedTokensUpper         = "goodput_slo_missed_tokens_upper_total"
+	SLOClassThreshold            = "goodput_slo_class_threshold_seconds"
+	SLOClassRequestsLower        = "goodput_slo_class_requests_lower_total"
+	SLOClassRequestsUpper        = "goodput_slo_class_requests_upper_total"
+	SLOClassQualifiedLower       = "goodput_slo_class_qualified_requests_lower_total"
+	SLOClassQualifiedUpper       = "goodput_slo_class_qualified_requests_upper_total"
+	SLOClassQualifiedTokensLower = "goodput_slo_class_qualified_tokens_lower_total"
+
 	QuantileLower = "goodput_latency_quantile_lower_seconds"
 	QuantileUpper = "goodput_latency_quantile_upper_seconds"
 	PromptTokens  = "goodput_request_prompt_tokens"
@@ -43,6 +54,28 @@ const (
 	SequencesFinished = "goodput_sequences_finished_total"
 	Tokens            = "goodput_tokens_total"
 	FinishedTokens    = "goodput_finished_tokens_total"
+
+	SpanTTFT = "goodput_span_ttft_seconds"
+	SpanTPOT = "goodput_span_tpot_seconds"
+	SpanE2E  = "goodput_span_e2e_seconds"
+
+	SpansReceived     = "goodput_spans_received_total"
+	SpansRefused      = "goodput_spans_refused_total"
+	SpanMessages      = "goodput_span_messages_total"
+	SpansBuffered     = "goodput_spans_buffered"
+	SpansBufferSize   = "goodput_spans_buffer_size"
+	SpansMatched      = "goodput_spans_matched_total"
+	SpansUnmatched    = "goodput_spans_unmatched_total"
+	SpansUnused       = "goodput_spans_unused_total"
+	OneTokenSequences = "goodput_one_token_sequences_total"
+	RequestAttempts   = "goodput_request_attempts_total"
+	LogicalRequests   = "goodput_logical_requests_total"
+
+	EvidenceCompleteness  = "goodput_evidence_completeness_ratio"
+	EvidenceSequences     = "goodput_evidence_sequences_total"
+	EvidenceSequencesSeen = "goodput_evidence_sequences_seen_total"
+	EvidenceWindows       = "goodput_evidence_windows_total"
+	EvidenceExactWindows  = "goodput_evidence_exact_windows_total"
 
 	EvidenceConflicts = "goodput_evidence_conflicts_total"
 	PagesSkipped      = "goodput_pages_skipped_total"
@@ -81,18 +114,36 @@ func LatencyHistogram(metric string) string { return "goodput_" + metric }
 
 // Label names.
 const (
-	LabelEngine = "engine"
-	LabelModel  = "model"
-	LabelSLO    = "slo"
-	LabelClause = "clause"
-	LabelReason = "reason"
-	LabelBy     = "by"
-	LabelStage  = "stage"
-	LabelKind   = "kind"
-	LabelMetric = "metric"
-	LabelQ      = "q"
-	LabelWindow = "window"
-	LabelPhase  = "phase"
+	LabelEngine   = "engine"
+	LabelModel    = "model"
+	LabelSLO      = "slo"
+	LabelClass    = "class"
+	LabelClause   = "clause"
+	LabelReason   = "reason"
+	LabelBy       = "by"
+	LabelStage    = "stage"
+	LabelKind     = "kind"
+	LabelMetric   = "metric"
+	LabelQ        = "q"
+	LabelWindow   = "window"
+	LabelPhase    = "phase"
+	LabelSource   = "source"
+	LabelOutcome  = "outcome"
+	LabelProtocol = "protocol"
+)
+
+// Words of the label source.
+const (
+	SourcePages = "pages"
+	SourceSpans = "spans"
+)
+
+// Words of the label reason on goodput_spans_unused_total.
+const (
+	UnusedLate      = "late"
+	UnusedOutside   = "outside"
+	UnusedDuplicate = "duplicate"
+	UnusedDropped   = "dropped"
 )
 
 // Words of the label reason on goodput_window_fallbacks_total and goodput_pages_skipped_total.
@@ -113,7 +164,8 @@ type LabelMeaning struct{ Name, Meaning string }
 // targets bring along.
 func LabelMeanings() []LabelMeaning {
 	return []LabelMeaning{
-		{LabelBy, "who rejected: `admission` (the engine's admission limit) or `client_error` (a 4xx answer)"},
+		{LabelBy, "who rejected: `admission` (the engine's admission limit) or `client_error` (a 4xx answer); on `" + SpansMatched + "` by what a span was matched: `engine`, `pod`, `instance`, `address` or `only`"},
+		{LabelClass, "name of a class in the configuration of the objective, or `other`: what none of them takes"},
 		{LabelClause, "the latency that a clause of the SLO limits: `ttft`, `tpot`, `e2e`, `queue`, `prefill`, `decode` or `inference`"},
 		{LabelEngine, "id of the target; under data parallelism, series of one rank have `/rank` appended (`a/0`). No series exists at both levels"},
 		{LabelKind, "`prompt` or `output`"},
@@ -123,6 +175,9 @@ func LabelMeanings() []LabelMeaning {
 		{LabelQ, "the quantile, 0 to 1"},
 		{LabelReason, "one of a closed set of reasons, or a short fixed text; never text from a request"},
 		{LabelSLO, "name of the objective in the configuration"},
+		{LabelSource, "what the evidence is: `pages` (the engine's own histograms and counters) or `spans`"},
+		{LabelOutcome, "what became of it: one of a closed set that the HELP lists"},
+		{LabelProtocol, "`http` or `grpc`: how the message with spans came"},
 		{LabelStage, "`queue` (waiting to be scheduled) or `running` (scheduled: prefill or decode)"},
 		{LabelWindow, "length of the sliding window, `5m` or `1h`; on `goodput_slo_info` that of the error budget"},
 		{"clauses", "all conditions that one request has to meet, such as `ttft<=250ms,tpot<=25ms`"},
@@ -133,6 +188,7 @@ func LabelMeanings() []LabelMeaning {
 		{"admission", "`bad` or `exclude`: how refusals by the admission limit are counted"},
 		{"failed", "`bad` or `exclude`: how 5xx answers and sequences that ended in an error are counted"},
 		{"lost", "`bad` or `exclude`: how requests in flight at the death of their process are counted"},
+		{"retries", "`attempts` (each try of a caller counts for itself) or `logical` (the tries that one trace shows count as one request)"},
 		{"match_model", "anchored pattern of the models that the objective is about; left out when it is about all"},
 		{"match_engine", "anchored pattern of the engines that the objective is about; left out when it is about all"},
 		{"dialect", "row of the dialect table that recognised the page"},

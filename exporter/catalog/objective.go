@@ -5,7 +5,7 @@ import "slices"
 const (
 	sequences    = "sequences (a request with n=2 is two)"
 	underPolicy  = "as the policy in goodput_slo_info says; what is bad stays in the denominator and never qualifies"
-	fromJoint    = "all latency histograms of the page, jointly"
+	fromJoint    = "all latency histograms of the page, jointly, and the spans that the engine sends"
 	observations = "observations of the clause's own histogram: first tokens for ttft, finished sequences for the others"
 )
 
@@ -17,7 +17,7 @@ func objectiveSeries() []Series {
 		{
 			Name: SLOInfo, Kind: Info, Stability: Stable,
 			What:   "The contract of an objective, always 1: its clauses, what it counts, the window of its error budget, and its policy for everything that is not a success.",
-			Labels: []string{LabelSLO, "clauses", "population", LabelWindow, "success", "cancelled", "client_errors", "admission", "failed", "lost"},
+			Labels: []string{LabelSLO, "clauses", "population", LabelWindow, "success", "cancelled", "client_errors", "admission", "failed", "lost", "retries"},
 			Maybe:  []string{"match_model", "match_engine"},
 		},
 		{
@@ -48,10 +48,10 @@ func objectiveSeries() []Series {
 			What: "Why an objective cannot be judged on an engine, always 1. While it is there, the counters of the objective are absent or stand still: that says nothing about the traffic.",
 		},
 	}
-	return in(GroupObjective, slices.Concat(rows, interval(SLOViolations, Series{
+	return in(GroupObjective, slices.Concat(rows, tokenGoodput(), classSeries(), interval(SLOViolations, Series{
 		What: "observations over the threshold of one clause, whatever the other clauses say: a marginal, and not to be added over clauses",
 		Unit: "observations", Population: observations, Window: perWindow,
 		Failures: "only what is observed in the histogram: rejected and lost requests are not",
-		Source:   "the histogram of the clause", Labels: []string{LabelEngine, LabelSLO, LabelClause}, Maybe: model, Stability: Stable,
+		Source:   "the histogram of the clause; where it has no edge at the threshold, the spans", Labels: []string{LabelEngine, LabelSLO, LabelClause}, Maybe: model, Stability: Stable,
 	}))...)
 }

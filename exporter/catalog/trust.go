@@ -1,14 +1,25 @@
 package catalog
 
 func trustSeries() []Series {
-	engine := []string{LabelEngine}
+	source, model := []string{LabelEngine, LabelSource}, []string{LabelModel}
 	byReason := []string{LabelEngine, LabelReason}
 	return in(GroupTrust,
 		Series{
-			Name: EvidenceConflicts, Kind: Counter, Unit: "windows", Stability: Stable, Labels: engine,
-			What:       "Judgement windows in which the evidence contradicted itself: of those, only the wider claim was kept.",
+			Name: EvidenceConflicts, Kind: Counter, Unit: "windows", Stability: Stable, Labels: []string{LabelEngine, LabelSource},
+			What: "Judgement windows in which the evidence contradicted itself: of those, only the wider claim was kept. The source is pages (two histograms or counters of the page) or spans " +
+				"(they contradict the page, which was believed; that one is absent until a span of the engine has come).",
 			Population: "judgement windows", Window: sinceFirstSeen,
 		},
+		Series{
+			Name: EvidenceCompleteness, Kind: Gauge, Unit: "ratio, 0 to 1", Stability: Experimental, Labels: source, Maybe: model,
+			What: "Share of the sequences that the engine's page says have finished of which there is a span. 1 makes goodput exact; less, as where spans are sampled, makes its interval wider and never a count smaller. " +
+				"Absent when nothing finished, and while no spans are expected.",
+			Population: "finished sequences", Window: "the judgement window that was committed last",
+		},
+		evidence(EvidenceSequences, "sequences", "Sequences that finished, as the engine's page counts them."),
+		evidence(EvidenceSequencesSeen, "sequences", "Of "+EvidenceSequences+" those with a span in their window: the two give completeness over any time."),
+		evidence(EvidenceWindows, "windows", "Judgement windows that were committed."),
+		evidence(EvidenceExactWindows, "windows", "Of "+EvidenceWindows+" those with a span for each finished sequence: goodput is exact in them, lower and upper end are equal."),
 		Series{
 			Name: PagesSkipped, Kind: Counter, Unit: "pages", Stability: Experimental, Labels: byReason,
 			What: "Pages that were read but not judged; what they said is in the next page. The reason is torn (the page was written while the engine counted, " +
@@ -32,4 +43,13 @@ func trustSeries() []Series {
 			What: "How many different bucket layouts the engines have for one histogram. Above 1, the ceil and floor histograms differ, and only they may be added.",
 		},
 	)
+}
+
+// evidence declares a counter of committed windows while evidence beside the page was expected.
+func evidence(name, unit, what string) Series {
+	population := map[string]string{"sequences": "finished sequences", "windows": "judgement windows"}
+	return Series{
+		Name: name, Kind: Counter, Unit: unit, Stability: Experimental, What: what + " " + onceSpansCame + ".",
+		Population: population[unit], Window: spanWindow, Labels: []string{LabelEngine, LabelSource}, Maybe: []string{LabelModel},
+	}
 }
