@@ -48,31 +48,32 @@ func parts(whole fact.Family) []fact.Family {
 	return nil
 }
 
-// settleSLO refuses clauses that say nothing. Clauses are upper limits, so they can always hold together; but a part
+func settleSLO(r *reader, path string, s *SLO) { settleClauses(r, join(path, "clauses"), s.Clauses) }
+
+// settleClauses refuses clauses that say nothing. Clauses are upper limits, so they can always hold together; but a part
 // that is allowed as much time as its whole can never be what fails a request, and each clause that says nothing
 // widens the joint interval of those that do. What is merely nearly implied (e2e at ttft plus decode: two clocks)
 // stays.
-func settleSLO(r *reader, path string, s *SLO) {
-	clauses := join(path, "clauses")
+func settleClauses(r *reader, path string, clauses map[fact.Family]time.Duration) {
 	idle := map[fact.Family]bool{} // reported once, whatever else it is a part of
 	for _, whole := range clauseMetrics() {
-		limit, has := s.Clauses[whole]
+		limit, has := clauses[whole]
 		for _, part := range parts(whole) {
-			of, given := s.Clauses[part]
+			of, given := clauses[part]
 			if !has || !given || of < limit || idle[part] {
 				continue
 			}
 			idle[part] = true
-			r.at(join(clauses, part.String()),
+			r.at(join(path, part.String()),
 				fmt.Sprintf("%s can never fail a request: %s is never longer than %s, which may not exceed %s", formatDuration(of), part, whole, formatDuration(limit)),
 				fmt.Sprintf("lower %s below %s, raise %s above %s, or remove one of the two", part, formatDuration(limit), whole, formatDuration(of)))
 		}
 	}
-	prefill, hasPrefill := s.Clauses[fact.Prefill]
-	decode, hasDecode := s.Clauses[fact.Decode]
-	inference, hasInference := s.Clauses[fact.Inference]
+	prefill, hasPrefill := clauses[fact.Prefill]
+	decode, hasDecode := clauses[fact.Decode]
+	inference, hasInference := clauses[fact.Inference]
 	if hasPrefill && hasDecode && hasInference && inference >= prefill+decode {
-		r.at(join(clauses, "inference"),
+		r.at(join(path, "inference"),
 			fmt.Sprintf("%s can never fail a request: inference is prefill + decode, which may not exceed %s + %s", formatDuration(inference), formatDuration(prefill), formatDuration(decode)),
 			fmt.Sprintf("lower inference below %s, or remove it", formatDuration(prefill+decode)))
 	}

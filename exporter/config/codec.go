@@ -198,6 +198,9 @@ func plural(kind string) string {
 			return noun + "s" + limit + rest
 		}
 	}
+	if strings.HasSuffix(kind, "s") {
+		return kind + "es"
+	}
 	return kind + "s"
 }
 

@@ -221,13 +221,8 @@ func (c *Config) Objectives() []slo.Objective {
 	var all []slo.Objective
 	for _, s := range c.SLOs {
 		o := slo.Objective{
-			Name: s.Name, Objective: s.Objective, Window: s.Window, Policy: s.Policy,
+			Name: s.Name, Clauses: judgedClauses(s.Clauses), Classes: s.judged(), Objective: s.Objective, Window: s.Window, Policy: s.Policy,
 			Match: slo.Match{Model: s.Match.compile(s.Match.Model), Engine: s.Match.compile(s.Match.Engine)},
-		}
-		for _, m := range clauseMetrics() {
-			if t, has := s.Clauses[m]; has {
-				o.Clauses = append(o.Clauses, slo.Clause{Metric: m, Threshold: seconds(t)})
-			}
 		}
 		all = append(all, o)
 	}
@@ -251,7 +246,7 @@ func (c *Config) Targets() []fact.Target {
 }
 
 // Grids are the edges that each family's histograms are re-exported on, whatever the layout of the engine: the edges
-// of the configuration or else vLLM's own, together with the thresholds of all objectives on that family.
+// of the configuration or else vLLM's own, together with the thresholds of all objectives and their classes on that family.
 func (c *Config) Grids() [fact.NumFamilies][]float64 {
 	var grids [fact.NumFamilies][]float64
 	for f := range fact.NumFamilies {
@@ -261,9 +256,7 @@ func (c *Config) Grids() [fact.NumFamilies][]float64 {
 		}
 		edges = slices.Clone(edges)
 		for _, s := range c.SLOs {
-			if t, has := s.Clauses[f]; has {
-				edges = append(edges, seconds(t))
-			}
+			edges = append(edges, s.thresholds(f)...)
 		}
 		slices.Sort(edges)
 		grids[f] = slices.Compact(edges)
@@ -271,10 +264,5 @@ func (c *Config) Grids() [fact.NumFamilies][]float64 {
 	return grids
 }
 
-// Idle lists, for a person, the keys of the file that this version checks and does not act on.
-func (c *Config) Idle() (idle []string) {
-	if c.Spans.Listen != "" || c.Spans.GRPCListen != "" {
-		idle = append(idle, "spans is not acted on: this version judges from the engines' pages only, and listens for no spans")
-	}
-	return idle
-}
+// Idle lists, for a person, the keys of the file that are checked and have no effect as the file is.
+func (c *Config) Idle() []string { return c.idleSpans() }

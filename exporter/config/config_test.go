@@ -100,7 +100,11 @@ func roundTrip(t *testing.T, c *Config) {
 // TestEveryKeyRefusesNonsense puts a wrong kind of value at every place of a configuration that uses every key: each
 // must be refused, and the refusal must name the place.
 func TestEveryKeyRefusesNonsense(t *testing.T) {
-	whole := strings.Replace(string(reference), "secrets/token}", "secrets/token, tls_config: {insecure_skip_verify: true}}", 1)
+	whole := strings.NewReplacer(
+		"secrets/token}", "secrets/token, tls_config: {insecure_skip_verify: true}}",
+		"    objective: 0.9\n", "    objective: 0.9\n    classes: {by: attribute, attribute: tier, list: [{name: gold, values: [gold], clauses: {e2e: 30s}}]}\n",
+		"grace: 10s}", "grace: 10s, bearer_token_file: t, tls_config: {cert_file: c, key_file: k, client_ca_file: a}}",
+	).Replace(string(reference))
 	c, err := Parse([]byte(whole+"grid: {ttft: [0.1, 1]}\n"), "reference.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -290,6 +294,11 @@ func FuzzParse(f *testing.F) {
 		if len(c.Objectives()) != len(c.SLOs) || len(c.Targets()) != len(c.Engines.Targets) {
 			t.Error("a conversion lost something")
 		}
+		for i, o := range c.Objectives() {
+			if (len(o.Classes.List) > 0) != (c.SLOs[i].Classes.By != "") {
+				t.Errorf("classes %+v of %+v", o.Classes, c.SLOs[i].Classes)
+			}
+		}
 		for fam, edges := range c.Grids() {
 			if len(edges) == 0 || !slices.IsSorted(edges) {
 				t.Errorf("grid of %s: %v", fact.Family(fam), edges)
@@ -298,18 +307,31 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestIdleKeysAreNamed: what the file asks for and this version does not do is said.
+// TestIdleKeysAreNamed: what the file asks for and what cannot come of it as the file is, is said.
 func TestIdleKeysAreNamed(t *testing.T) {
-	c, err := Parse(reference, "reference.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if idle := strings.Join(c.Idle(), "\n"); strings.Contains(idle, "engines.files") || !strings.Contains(idle, "spans") {
-		t.Errorf("idle: %q", idle)
-	}
 	d := Default()
 	if idle := d.Idle(); len(idle) > 0 {
 		t.Errorf("the defaults are idle: %q", idle)
+	}
+	for file, want := range map[string][]string{
+		"spans":           nil,
+		"reference":       nil,
+		"spans-not-taken": {"slos[0] (chat): classes and policy.retries: logical", "spans.tls_config", "spans.bearer_token_file"},
+	} {
+		c, err := Load("testdata/good/" + file + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := c.Idle()
+		if len(idle) != len(want) {
+			t.Errorf("%s: idle are %q, want %q", file, idle, want)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(idle[i], want[i]) {
+				t.Errorf("%s: idle is %q, want %q", file, idle[i], want[i])
+			}
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func schema() codec[Config] {
 		bind("engines", enginesKeys(), func(c *Config) *Engines { return &c.Engines },
 			"The engines to poll. A replay takes its engines from the recording."),
 		bind("spans", spansKeys(), func(c *Config) *Spans { return &c.Spans },
-			"Where per-request evidence is taken in as OTLP. "+notYet),
+			"Where engines send a span for each request, as OTLP traces: with them goodput is exact, where without them it is an interval. See the engine-flags subcommand for what an engine must be told."),
 		bind("gpu", gpuKeys(), func(c *Config) *GPU { return &c.GPU },
 			"Where GPU telemetry comes from. "+notYet),
 		bind("handlers", handlersKeys(), func(c *Config) *Handlers { return &c.Handlers },
@@ -60,6 +60,8 @@ func sloKeys() codec[SLO] {
 			"Time over which the objective holds: the window of the error budget."),
 		bind("policy", policyKeys(), func(s *SLO) *slo.Policy { return &s.Policy },
 			"How outcomes enter the accounting: bad ones are counted and never qualify, those under exclude are not counted. Published in goodput_slo_info."),
+		bind("classes", classesKeys(), func(s *SLO) *Classes { return &s.Classes },
+			"Splits the SLO by kind of request, with clauses and counters for each. Needs spans: a page does not say which requests were long. At most 20 classes, and other."),
 	)
 }
 
@@ -87,6 +89,8 @@ func policyKeys() codec[slo.Policy] {
 			"Requests answered with any other HTTP 5xx, and sequences that finish with reason error."),
 		bind("lost", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.Lost },
 			"Requests in flight when their engine died."),
+		bind("retries", oneOf(slo.RetriesAttempts, slo.RetriesLogical), func(p *slo.Policy) *slo.Retries { return &p.Retries },
+			"Requests of one trace, where the caller's tracing goes through to the engine and it sends spans. attempts: each counts for itself. logical: together they are one request, which began with the first and is judged by the last."),
 	)
 }
 
@@ -146,20 +150,8 @@ func accessKeys() codec[Access] {
 	)
 }
 
-// notYet stands at the keys that are part of the format and that this version checks but does not act on; Idle lists
-// them for the user.
-const notYet = "This version checks the key and does not act on it, and says so when it starts."
-
-func spansKeys() codec[Spans] {
-	return object("mapping", nil,
-		bind("listen", text("address", "127.0.0.1:4318", badAddress), func(s *Spans) *string { return &s.Listen },
-			"Address for OTLP over HTTP; empty: not taken in."),
-		bind("grpc_listen", text("address", "127.0.0.1:4317", badAddress), func(s *Spans) *string { return &s.GRPCListen },
-			"Address for OTLP over gRPC; empty: not taken in."),
-		bind("grace", duration("s").that(between(0, 2*time.Minute)), func(s *Spans) *time.Duration { return &s.Grace },
-			"How long a judgement window waits for the spans of its requests. A healthy engine's come up to 6.4s late."),
-	)
-}
+// notYet stands at the keys that are part of the format and that this version checks but does not act on.
+const notYet = "This version checks the key and does not act on it."
 
 func gpuKeys() codec[GPU] {
 	return object("mapping", nil,
