@@ -1,5 +1,5 @@
-// Package recording reads what a node served, recorded one JSON object a line and gzipped: the pages, and in time the
-// spans. It does not know what is in a page, nor what is made of it.
+// Package recording reads and writes what a node served and was sent, recorded one JSON object a line and gzipped: the
+// pages, and the messages with spans. It does not know what is in either, nor what is made of it.
 package recording
 
 import (
@@ -18,7 +18,7 @@ import (
 // Version is the newest header version that this reader knows. A file without a header is of version 1.
 const Version = 1
 
-// MaxLine is the longest line that is read, in bytes: a page of 16 MiB with its quoting.
+// MaxLine is the longest line that is read, in bytes: a page of 16 MiB with its quoting, or a message of 47 MiB.
 const MaxLine = 64 << 20
 
 // Page is one recorded scrape of an engine. Either Err says why there is no page, or Status and Body hold it.
@@ -47,15 +47,21 @@ type record struct {
 	Error       string  `json:"error"`
 
 	Reason fact.Reason `json:"reason"`
+
+	Peer            string  `json:"peer"`
+	Path            string  `json:"path"`
+	ContentEncoding string  `json:"content_encoding"`
+	BodyBase64      *string `json:"body_base64"`
 }
 
-// Reader reads the pages of one recording in file order. Spans and kinds that it does not know are passed over and
-// counted.
+// Reader reads one recording in file order. Pages are in the order of their times, and so are messages; who wrote both
+// may have written a page when it ended and a message when it came, so between them the order is nearly that of time.
+// Kinds that the reader does not know are passed over and counted.
 type Reader struct {
 	name  string
 	lines *bufio.Scanner
 	line  int
-	last  float64
+	last  map[string]float64 // time of the last line, by kind
 
 	Passed map[string]int // lines passed over, by kind
 }
@@ -78,12 +84,23 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), MaxLine)
-	return &Reader{name: name, lines: lines, Passed: map[string]int{}}, nil
+	return &Reader{name: name, lines: lines, last: map[string]float64{}, Passed: map[string]int{}}, nil
 }
 
-// Next returns the next page, io.EOF after the last. Any other error names the file and line; the pages before it
-// were good, nothing after it is read.
+// Next returns the next page, io.EOF after the last; messages are passed over. Any other error names the file and line;
+// what came before it was good, nothing after it is read.
 func (r *Reader) Next() (Page, error) {
+	e, err := r.entry(false)
+	if err != nil {
+		return Page{}, err
+	}
+	return *e.Page, nil
+}
+
+// NextEntry returns the next page or message, io.EOF after the last, and errors as Next does.
+func (r *Reader) NextEntry() (Entry, error) { return r.entry(true) }
+
+func (r *Reader) entry(messages bool) (Entry, error) {
 	for r.lines.Scan() {
 		r.line++
 		if len(bytes.TrimSpace(r.lines.Bytes())) == 0 {
@@ -92,25 +109,30 @@ func (r *Reader) Next() (Page, error) {
 		var rec record
 		if err := json.Unmarshal(r.lines.Bytes(), &rec); err != nil {
 			if !r.lines.Scan() && r.lines.Err() != nil {
-				return Page{}, r.ended() // the line is a half one because reading failed
+				return Entry{}, r.ended() // the line is a half one because reading failed
 			}
-			return Page{}, r.errorf("not a JSON object: %v", err)
+			return Entry{}, r.errorf("not a JSON object: %v", err)
 		}
 		switch rec.Kind {
 		case "engine":
 			return r.page(rec)
+		case "spans":
+			if messages {
+				return r.message(rec)
+			}
+			r.Passed[rec.Kind]++
 		case "header":
 			if rec.Version > Version {
-				return Page{}, r.errorf("recorded in version %d, this program reads up to %d: use a newer one", rec.Version, Version)
+				return Entry{}, r.errorf("recorded in version %d, this program reads up to %d: use a newer one", rec.Version, Version)
 			}
 		case "":
-			return Page{}, r.errorf(`the key "kind" is missing: it says what the line holds ("engine", "spans", "gpu", "header")`)
+			return Entry{}, r.errorf(`the key "kind" is missing: it says what the line holds ("engine", "spans", "gpu", "header")`)
 		default:
 			r.Passed[rec.Kind]++
 		}
 	}
 	r.line++
-	return Page{}, r.ended()
+	return Entry{}, r.ended()
 }
 
 // ended is why there is no further line.
@@ -127,22 +149,20 @@ func (r *Reader) ended() error {
 	}
 }
 
-func (r *Reader) page(rec record) (Page, error) {
-	switch {
-	case !(rec.T > 0 && rec.T < 1e11):
-		return Page{}, r.errorf(`"t" is %v: it must be unix seconds`, rec.T)
-	case rec.T < r.last:
-		return Page{}, r.errorf(`"t" goes back from %.3f to %.3f: a recording is in time order`, r.last, rec.T)
-	case !(rec.Took >= 0 && rec.Took < 3600):
-		return Page{}, r.errorf(`"took" is %v: it must be seconds`, rec.Took)
-	case rec.Target == "":
-		return Page{}, r.errorf(`the key "target" is missing: it names the engine`)
-	case strings.Contains(rec.Target, "/"):
-		return Page{}, r.errorf(`"target" is %q: a / separates the rank in the engine label; use another character, such as -`, rec.Target)
-	case rec.Body == nil && rec.Error == "":
-		return Page{}, r.errorf(`neither "body" nor "error": one of them says what the scrape brought`)
+func (r *Reader) page(rec record) (Entry, error) {
+	if err := r.time(rec); err != nil {
+		return Entry{}, err
 	}
-	r.last = rec.T
+	switch {
+	case !(rec.Took >= 0 && rec.Took < 3600):
+		return Entry{}, r.errorf(`"took" is %v: it must be seconds`, rec.Took)
+	case rec.Target == "":
+		return Entry{}, r.errorf(`the key "target" is missing: it names the engine`)
+	case strings.Contains(rec.Target, "/"):
+		return Entry{}, r.errorf(`"target" is %q: a / separates the rank in the engine label; use another character, such as -`, rec.Target)
+	case rec.Body == nil && rec.Error == "":
+		return Entry{}, r.errorf(`neither "body" nor "error": one of them says what the scrape brought`)
+	}
 	p := Page{Line: r.line, T: rec.T, Took: rec.Took, Target: rec.Target, Status: rec.Status, ContentType: rec.ContentType, Err: rec.Error}
 	if rec.Body != nil && rec.Error == "" {
 		p.Body = []byte(*rec.Body)
@@ -150,7 +170,19 @@ func (r *Reader) page(rec record) (Page, error) {
 	if rec.Error != "" && knownReason(rec.Reason) {
 		p.Reason = rec.Reason
 	}
-	return p, nil
+	return Entry{Page: &p}, nil
+}
+
+// time checks when a line was recorded.
+func (r *Reader) time(rec record) error {
+	switch last := r.last[rec.Kind]; {
+	case !(rec.T > 0 && rec.T < 1e11):
+		return r.errorf(`"t" is %v: it must be unix seconds`, rec.T)
+	case rec.T < last:
+		return r.errorf(`"t" goes back from %.3f to %.3f: a recording is in time order`, last, rec.T)
+	}
+	r.last[rec.Kind] = rec.T
+	return nil
 }
 
 func (r *Reader) errorf(format string, args ...any) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,6 +28,25 @@ func read(t *testing.T, data []byte) (pages []Page, passed map[string]int, err e
 			return pages, r.Passed, err
 		}
 		pages = append(pages, p)
+	}
+}
+
+// readAll reads the messages too.
+func readAll(t *testing.T, data []byte) (all []Entry, err error) {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(data), "rec")
+	if err != nil {
+		return nil, err
+	}
+	for {
+		e, err := r.NextEntry()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
 	}
 }
 
@@ -66,6 +86,51 @@ func TestReads(t *testing.T) {
 			}
 			if reason, _, failed := pages[1].Failed(); !failed || reason != fact.ReasonRefused {
 				t.Errorf("reason %q", reason)
+			}
+		})
+	}
+}
+
+func TestReadsMessages(t *testing.T) {
+	all, err := readAll(t, []byte(good))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%d lines, %v", len(all), err)
+	}
+	want := Message{Line: 4, T: 100.5, Peer: "10.0.0.1", Body: []byte{0}}
+	if m := all[1].Message; all[1].Page != nil || m == nil || !reflect.DeepEqual(*m, want) || all[1].T() != 100.5 {
+		t.Errorf("got %+v, want %+v", m, want)
+	}
+	if all[0].T() != 100.25 || all[0].Message != nil {
+		t.Errorf("the first is %+v", all[0])
+	}
+}
+
+// TestPagesAndMessagesMayCross: who writes a page when it has ended writes a message that came meanwhile before it.
+func TestPagesAndMessagesMayCross(t *testing.T) {
+	const text = `{"kind":"spans","t":100.3,"body_base64":""}
+{"kind":"engine","t":100,"took":0.5,"target":"a","body":""}
+{"kind":"spans","t":100.4,"body_base64":""}
+`
+	if all, err := readAll(t, []byte(text)); err != nil || len(all) != 3 {
+		t.Errorf("%d lines, %v", len(all), err)
+	}
+}
+
+func TestFaultsOfMessages(t *testing.T) {
+	first := `{"kind":"spans","t":100,"body_base64":"AA=="}` + "\n"
+	for name, c := range map[string]struct{ line, want string }{
+		"no body":        {`{"kind":"spans","t":101}`, `rec:2: the key "body_base64" is missing`},
+		"not base64":     {`{"kind":"spans","t":101,"body_base64":"A"}`, `rec:2: "body_base64" cannot be read: illegal base64 data`},
+		"no time":        {`{"kind":"spans","body_base64":""}`, `rec:2: "t" is 0`},
+		"time goes back": {`{"kind":"spans","t":99,"body_base64":""}`, `rec:2: "t" goes back from 100.000 to 99.000`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := readAll(t, []byte(first+c.line))
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(all) != 1 {
+				t.Errorf("%d lines and error %v, want %q in it", len(all), err, c.want)
+			}
+			if _, passed, err := read(t, []byte(first+c.line)); err != nil || passed["spans"] != 2 {
+				t.Errorf("who reads pages only meets %v, passing over %v", err, passed)
 			}
 		})
 	}
@@ -138,16 +203,20 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		last := 0.0
+		var page, message float64
 		for range 10000 {
-			p, err := r.Next()
+			e, err := r.NextEntry()
 			if err != nil {
 				return
 			}
-			if p.T < last || p.Target == "" {
-				t.Fatalf("accepted %+v after %v", p, last)
+			last := &page
+			if e.Message != nil {
+				last = &message
 			}
-			last = p.T
+			if e.T() < *last || (e.Page == nil) == (e.Message == nil) || e.Page != nil && e.Page.Target == "" {
+				t.Fatalf("accepted %+v after %v", e, *last)
+			}
+			*last = e.T()
 		}
 	})
 }

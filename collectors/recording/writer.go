@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
@@ -18,7 +19,7 @@ type Writer struct {
 	open     bool // something was written since the last Flush
 }
 
-// written is one line. Of body and error one is there.
+// written is one line. Of body, error and body_base64 one is there.
 type written struct {
 	Kind        string  `json:"kind"`
 	Version     int     `json:"version,omitempty"`
@@ -31,6 +32,11 @@ type written struct {
 	Error       string  `json:"error,omitempty"`
 
 	Reason fact.Reason `json:"reason,omitempty"`
+
+	Peer            string  `json:"peer,omitempty"`
+	Path            string  `json:"path,omitempty"`
+	ContentEncoding string  `json:"content_encoding,omitempty"`
+	BodyBase64      *[]byte `json:"body_base64,omitempty"` // encoding/json writes bytes so
 }
 
 // NewWriter begins a recording with its header.
@@ -52,6 +58,33 @@ func (w *Writer) Write(p Page) error {
 	}
 	w.open = true
 	return w.lines.Encode(line)
+}
+
+// MaxMessage is the longest body of a message that is written, in bytes: in base64 it fits into a line that is read.
+const MaxMessage = (MaxLine - 64<<10) / 4 * 3
+
+// WriteMessage adds a message with spans. Messages are to be written in the order of their times. One that is too long to
+// be read back is not written, and the error says so; the recording can go on.
+func (w *Writer) WriteMessage(m Message) error {
+	if len(m.Body) > MaxMessage {
+		return fmt.Errorf("a message of %d bytes from %s: more than %d fit into no line of a recording", len(m.Body), m.Peer, MaxMessage)
+	}
+	body := m.Body
+	if body == nil {
+		body = []byte{}
+	}
+	w.open = true
+	return w.lines.Encode(written{
+		Kind: "spans", T: m.T, Peer: m.Peer, Path: m.Path, ContentType: m.ContentType, ContentEncoding: m.ContentEncoding, BodyBase64: &body,
+	})
+}
+
+// WriteEntry adds a page or a message.
+func (w *Writer) WriteEntry(e Entry) error {
+	if e.Page != nil {
+		return w.Write(*e.Page)
+	}
+	return w.WriteMessage(*e.Message)
 }
 
 // Flush hands on all that was written, as a whole: what the underlying writer has then is a complete recording. It

@@ -46,6 +46,54 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrittenOfMessagesIsRead mixes them with pages.
+func TestWhatIsWrittenOfMessagesIsRead(t *testing.T) {
+	entries := []Entry{
+		{Message: &Message{Line: 2, T: 1.25, Peer: "fd00::1", Path: "/v1/traces", ContentType: "application/x-protobuf", ContentEncoding: "gzip", Body: []byte{0, 1, 255}}},
+		{Page: &Page{Line: 3, T: 1.5, Target: "a", Status: 200, Body: []byte("x 1\n")}},
+		{Message: &Message{Line: 4, T: 1.75, Body: []byte{}}},
+	}
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := w.WriteEntry(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAll(t, file.Bytes())
+	if err != nil || !reflect.DeepEqual(got, entries) {
+		t.Errorf("read %+v, %v, wrote %+v", got, err, entries)
+	}
+}
+
+// TestTheLongestMessageFitsIntoALine, and a longer one is refused without harm to the recording.
+func TestTheLongestMessageFitsIntoALine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 64 MiB")
+	}
+	var file bytes.Buffer
+	w, err := NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, MaxMessage+1)
+	if err := w.WriteMessage(Message{T: 1, Peer: "10.0.0.1", Body: body}); err == nil {
+		t.Error("a message that cannot be read back was written")
+	}
+	if err := errors.Join(w.WriteMessage(Message{T: 2, Body: body[1:]}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := readAll(t, file.Bytes()); err != nil || len(all) != 1 || len(all[0].Message.Body) != MaxMessage {
+		t.Errorf("read %d messages, %v", len(all), err)
+	}
+}
+
 // TestAWriterThatFailsSaysSo loses nothing silently: a full disk is an error at the latest when the recording ends.
 func TestAWriterThatFailsSaysSo(t *testing.T) {
 	w, err := NewWriter(full{})
