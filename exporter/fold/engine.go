@@ -39,6 +39,7 @@ type engine struct {
 	tornSince    float64 // first of an unbroken run of torn pages; 0 none
 	moved        float64 // when something last moved, or nothing was in flight
 
+	spans      engineSpans
 	window     window
 	ledger     ledger
 	objectives []*objective

@@ -44,6 +44,7 @@ type State struct {
 	judge   slo.Judge
 	engines map[string]*engine
 	rounds  uint64
+	intake  intake // of spans
 
 	windows   []Window       // committed since the last snapshot
 	quantiles []RankQuantile // likewise

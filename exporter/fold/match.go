@@ -1,0 +1,225 @@
+package fold
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// Matcher tells which target a span is of, by what its resource and its sender's address say. It asks nobody: names are
+// not resolved. What it cannot tell it does not guess. The zero Matcher is ready; not for concurrent use.
+type Matcher struct {
+	places   map[string]*place // by id of the target
+	uids     map[string][]*place
+	names    map[string][]*place // by name of the pod, of whatever namespace
+	hosts    map[netip.Addr][]*place
+	unplaced int     // targets that are at no known address: they may be at any
+	vanished float64 // when a target last went or moved; 0: none did
+	memory   memory
+}
+
+// place is all that a target can be recognised by.
+type place struct {
+	id                   string
+	page                 string     // address of its page
+	host                 netip.Addr // of that; not valid where it is a name, or unknown
+	uid, name, namespace string     // of its pod
+}
+
+// Labels of targets that say which pod they are of.
+const (
+	labelPodUID       = "pod_uid"
+	labelPodName      = "pod_name"
+	labelPodNamespace = "pod_namespace"
+)
+
+// lingering is for how long spans of a target that went may still come, in seconds: for five minutes an OpenTelemetry
+// Collector tries to hand on what it holds (retry_on_failure.max_elapsed_time), longer than the exporters in an engine do.
+const lingering = 300
+
+// Match says which of the targets a span of an origin is of and how that is told (ByEngine and so on), or else why it
+// cannot be told. It is given all targets that there are at the time, and remembers between calls which process was matched
+// to what.
+func (m *Matcher) Match(targets []fact.Target, o *fact.Origin, at float64) (target, how, why string) {
+	m.know(targets, at)
+	return m.match(o, at)
+}
+
+func (m *Matcher) match(o *fact.Origin, at float64) (target, how, why string) {
+	p, how, why := m.tell(o, m.memory.recall(o.Instance, at), at)
+	if p == nil {
+		return "", "", why
+	}
+	switch how {
+	case ByEngine, ByPod, ByAddress:
+		m.memory.keep(o, p, how, at)
+	}
+	return p.id, how, ""
+}
+
+// tell matches an origin whose process was matched before to known, or to nothing.
+//
+// What a span says of itself goes before what was learnt of its process, and that before the address, at which another
+// process, or a Collector that hands spans on, may be by now. A span counts as matched by its process only where that
+// tells more than the address.
+func (m *Matcher) tell(o *fact.Origin, known *place, at float64) (p *place, how, why string) {
+	if len(m.places) == 0 {
+		return nil, "", UnmatchedNoTarget
+	}
+	if o.Engine != "" {
+		if p := m.places[o.Engine]; p != nil {
+			return p, ByEngine, ""
+		}
+		return nil, "", UnmatchedEngine
+	}
+	among, other := m.ofPod(o)
+	switch {
+	case len(among) == 1:
+		return among[0], ByPod, ""
+	case other:
+		return nil, "", UnmatchedPod
+	}
+	here, sure := m.atAddress(o.Peer, among)
+	switch {
+	case known != nil && (len(among) == 0 || slices.Contains(among, known)) && !(sure && here[0] == known):
+		return known, ByInstance, ""
+	case sure:
+		return here[0], ByAddress, ""
+	case len(among) > 1 || len(here) > 0 && len(m.places) > 1:
+		return nil, "", UnmatchedAmbiguous
+	case len(m.places) == 1 && (m.vanished == 0 || at-m.vanished > lingering):
+		for _, p := range m.places {
+			return p, ByOnly, ""
+		}
+	}
+	return nil, "", UnmatchedNothing
+}
+
+// ofPod lists the targets of the pod that an origin names; other reports that it names one which is no target's. A target
+// that does not say what pod it is of may be of any; a name without a namespace is the same in all of them.
+func (m *Matcher) ofPod(o *fact.Origin) (among []*place, other bool) {
+	if o.PodUID != "" {
+		if among = m.uids[o.PodUID]; len(among) > 0 {
+			return among, false
+		}
+		other = len(m.uids) > 0
+	}
+	if o.PodName == "" {
+		return nil, other
+	}
+	for _, p := range m.names[o.PodName] {
+		sameUID := o.PodUID == "" || p.uid == ""
+		if sameUID && (o.PodNamespace == "" || p.namespace == "" || o.PodNamespace == p.namespace) {
+			among = append(among, p)
+		}
+	}
+	return among, len(among) == 0 && (other || len(m.names) > 0)
+}
+
+// atAddress lists the targets at the address of a sender, of all or of some. It is sure of a sole one while every other is
+// known to be elsewhere.
+func (m *Matcher) atAddress(peer string, among []*place) (here []*place, sure bool) {
+	host := parseHost(peer)
+	if !host.IsValid() {
+		return nil, false
+	}
+	here = m.hosts[host]
+	if len(among) == 0 {
+		return here, len(here) == 1 && m.unplaced == 0
+	}
+	unplaced := slices.ContainsFunc(among, func(p *place) bool { return !p.host.IsValid() })
+	here = slices.DeleteFunc(slices.Clone(here), func(p *place) bool { return !slices.Contains(among, p) })
+	return here, len(here) == 1 && !unplaced
+}
+
+// know takes in the targets that there are now. What was learnt of a target ends when it goes or becomes another, and when
+// others come that it would not have been learnt beside.
+func (m *Matcher) know(targets []fact.Target, at float64) {
+	same := len(targets) == len(m.places)
+	for i := 0; same && i < len(targets); i++ {
+		p := m.places[targets[i].ID]
+		same = p != nil && p.is(&targets[i])
+	}
+	if same {
+		return
+	}
+	before := m.places
+	m.places, m.unplaced = make(map[string]*place, len(targets)), 0
+	m.uids, m.names, m.hosts = map[string][]*place{}, map[string][]*place{}, map[netip.Addr][]*place{}
+	for i := range targets {
+		p := before[targets[i].ID]
+		if p == nil || !p.is(&targets[i]) {
+			p = newPlace(&targets[i])
+		}
+		m.places[p.id] = p
+		if p.uid != "" {
+			m.uids[p.uid] = append(m.uids[p.uid], p)
+		}
+		if p.name != "" {
+			m.names[p.name] = append(m.names[p.name], p)
+		}
+		if p.host.IsValid() {
+			m.hosts[p.host] = append(m.hosts[p.host], p)
+		} else {
+			m.unplaced++
+		}
+	}
+	for id := range before {
+		if m.places[id] == nil {
+			m.vanished = at
+		}
+	}
+	m.memory.forget(func(r *recollection) bool {
+		if m.places[r.place.id] != r.place {
+			return true
+		}
+		p, _, _ := m.tell(r.origin, nil, at)
+		return p != r.place
+	})
+}
+
+func newPlace(t *fact.Target) *place {
+	return &place{
+		id: t.ID, page: pageAddress(t.URL), host: parseHost(hostOf(t.URL)),
+		uid: t.Labels[labelPodUID], name: t.Labels[labelPodName], namespace: t.Labels[labelPodNamespace],
+	}
+}
+
+// is reports whether a target of the same id is still what it was.
+func (p *place) is(t *fact.Target) bool {
+	return p.uid == t.Labels[labelPodUID] && p.name == t.Labels[labelPodName] && p.namespace == t.Labels[labelPodNamespace] &&
+		p.page == pageAddress(t.URL)
+}
+
+// hostOf is the host of a URL without its port.
+func hostOf(url string) string {
+	_, rest, _ := strings.Cut(pageAddress(url), "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if inner, bracketed := strings.CutPrefix(host, "["); bracketed {
+		host, _, _ = strings.Cut(inner, "]")
+		return host
+	}
+	host, _, _ = strings.Cut(host, ":")
+	return host
+}
+
+// parseHost is the address that a literal stands for; not valid for a name. An IPv4 address in IPv6's form is the IPv4
+// address, and a zone is the sender's or ours, so it says nothing. All addresses of the own host are one: which of them a
+// process sends from is not told by which it listens at. 0.0.0.0 and :: are among them, for to connect there is to connect
+// to the own host.
+func parseHost(host string) netip.Addr {
+	if strings.EqualFold(host, "localhost") || strings.EqualFold(host, "localhost.") {
+		return netip.IPv6Loopback()
+	}
+	host, _, _ = strings.Cut(host, "%")
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	if addr = addr.Unmap(); addr.IsLoopback() || addr.IsUnspecified() {
+		return netip.IPv6Loopback()
+	}
+	return addr
+}
