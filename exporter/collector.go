@@ -24,6 +24,7 @@ type Published struct {
 	Objectives []slo.Objective    // the contract, published whether or not an engine is under it
 	Intervals  map[string]float64 // seconds between two polls, by engine
 	MaxSeries  int                // of one engine; 0 is no limit
+	NoSpans    bool               // none are taken in: what came before that was so is not said any more
 }
 
 // SnapshotCollector puts a snapshot on a page. It polls nothing and changes nothing, so any number of scrapes may run
@@ -59,6 +60,9 @@ func (c *SnapshotCollector) Collect(ch chan<- prometheus.Metric) {
 			p.gauge(catalog.HistogramLayouts, float64(n), fact.Family(f).String())
 		}
 	}
+	if !now.NoSpans {
+		collectUnmatched(p, &s.Unmatched, c.Started)
+	}
 	for i := range s.Engines {
 		c.collectEngine(p, &s.Engines[i], &now)
 	}
@@ -73,20 +77,26 @@ func collectContract(p *page, o *slo.Objective) {
 	for _, c := range o.Clauses {
 		p.gauge(catalog.SLOThreshold, c.Threshold, o.Name, c.Metric.String())
 	}
+	collectThresholds(p, o)
 }
 
 // collectEngine sends one engine and its ranks, and how many series that was. Of an engine that is no target any more
 // only what was counted is sent: it is neither up nor down.
 func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine, now *Published) {
-	kinds := []part{p.part(func() { c.collectEndpoint(p, e, now.Intervals[e.ID]) })}
+	kinds := []part{p.part(func() { c.collectEndpoint(p, e, now) })}
+	ranks := func(collect func(*page, *fold.Engine, *fold.Rank)) part {
+		return p.part(func() {
+			for i := range e.Ranks {
+				collect(p, e, &e.Ranks[i])
+			}
+		})
+	}
 	if e.Phase != fold.PhaseUnseen {
-		for _, collect := range []func(*page, *fold.Engine, *fold.Rank){collectRank, collectMainHistograms, collectOtherHistograms, collectQuantiles} {
-			kinds = append(kinds, p.part(func() {
-				for i := range e.Ranks {
-					collect(p, e, &e.Ranks[i])
-				}
-			}))
+		kinds = append(kinds, ranks(collectRank))
+		if !now.NoSpans {
+			kinds = append(kinds, p.part(func() { collectClasses(p, e) }), p.part(func() { collectSpanHistograms(p, e) }))
 		}
+		kinds = append(kinds, ranks(collectMainHistograms), ranks(collectOtherHistograms), ranks(collectQuantiles))
 	}
 	// The endpoint itself always stays; of the rest the first kinds that fit, each whole: half a kind would differ from
 	// one scrape to the next.
@@ -108,7 +118,7 @@ func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine, now *Publishe
 }
 
 // collectEndpoint sends what holds for the engine as a whole.
-func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, interval float64) {
+func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, now *Published) {
 	// Polls are counted from the first one on, which may be before the first page and so before e.Since, but not
 	// before the exporter started.
 	for _, t := range e.Failures {
@@ -119,7 +129,7 @@ func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, interval fl
 	}
 	if !e.Gone {
 		collectState(p, e)
-		if interval > 0 {
+		if interval := now.Intervals[e.ID]; interval > 0 {
 			p.gauge(catalog.PollInterval, interval, e.ID)
 		}
 	}
@@ -128,6 +138,12 @@ func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, interval fl
 		collectLedger(p, e)
 		for i := range e.SLOs {
 			collectSLO(p, e, &e.SLOs[i])
+		}
+		if !now.NoSpans {
+			collectEvidence(p, e)
+			for i := range e.SLOs {
+				collectTokens(p, e, &e.SLOs[i])
+			}
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestCountersCarryWhenTheyBegan(t *testing.T) {
 	for _, mf := range gather(t, snapshotCollector(fixture())) {
 		for _, m := range mf.Metric {
 			want := startedAt + 1.0
-			if slices.Contains([]string{catalog.PollFailures, catalog.PagesSkipped}, mf.GetName()) {
+			if slices.Contains([]string{catalog.PollFailures, catalog.PagesSkipped, catalog.SpansUnmatched}, mf.GetName()) {
 				want = startedAt
 			}
 			var created float64
@@ -124,6 +124,9 @@ func TestEngineSeriesAreCounted(t *testing.T) {
 	page := encode(t, gather(t, snapshotCollector(fixture())), expfmt.NewFormat(expfmt.TypeTextPlain))
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		n := 0
+		if id == "a" {
+			n = 3 // native histograms, which the text does not show
+		}
 		own := regexp.MustCompile(`[{,]engine="` + id + `["/]`)
 		for _, s := range series(page) {
 			if own.MatchString(s) {
@@ -135,6 +138,17 @@ func TestEngineSeriesAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// What is on the page because an engine sends spans.
+var (
+	evidenceNames = []string{"goodput_evidence_completeness_ratio", "goodput_evidence_conflicts_total", "goodput_evidence_exact_windows_total", "goodput_evidence_sequences_seen_total",
+		"goodput_evidence_sequences_total", "goodput_evidence_windows_total", "goodput_logical_requests_total", "goodput_one_token_sequences_total", "goodput_request_attempts_total"}
+	spanHistogramNames = []string{"goodput_span_e2e_seconds_bucket", "goodput_span_e2e_seconds_count", "goodput_span_e2e_seconds_sum", "goodput_span_tpot_seconds_bucket", "goodput_span_tpot_seconds_count",
+		"goodput_span_tpot_seconds_sum", "goodput_span_ttft_seconds_bucket", "goodput_span_ttft_seconds_count", "goodput_span_ttft_seconds_sum"}
+	classNames = []string{"goodput_slo_class_qualified_requests_lower_total", "goodput_slo_class_qualified_requests_upper_total", "goodput_slo_class_qualified_tokens_lower_total",
+		"goodput_slo_class_requests_lower_total", "goodput_slo_class_requests_upper_total"}
+	tokenNames = []string{"goodput_slo_missed_tokens_lower_total", "goodput_slo_missed_tokens_upper_total", "goodput_slo_qualified_tokens_lower_total", "goodput_slo_qualified_tokens_upper_total"}
+)
 
 // TestWhatIsUnknownIsAbsent takes one thing away from an engine at a time, and nothing else may vanish or appear.
 func TestWhatIsUnknownIsAbsent(t *testing.T) {
@@ -166,6 +180,16 @@ func TestWhatIsUnknownIsAbsent(t *testing.T) {
 		}, []string{"goodput_engine_preemptions_total", "goodput_finished_tokens_total", "goodput_tokens_total"}, nil},
 		"a page without a histogram": {func(s *fold.Snapshot) { s.Engines[0].Ranks[0].Histograms[fact.Queue] = nil },
 			[]string{"goodput_queue_ceil_seconds_bucket", "goodput_queue_ceil_seconds_count", "goodput_queue_ceil_seconds_sum", "goodput_queue_floor_seconds_bucket", "goodput_queue_floor_seconds_count", "goodput_queue_floor_seconds_sum"}, nil},
+		"an engine that never sent a span":                       {func(s *fold.Snapshot) { s.Engines[0].Spans = fold.EngineSpans{} }, slices.Concat(evidenceNames, spanHistogramNames, []string{"goodput_spans_matched_total", "goodput_spans_unused_total"}), nil},
+		"no spans for so long that windows do not wait for them": {func(s *fold.Snapshot) { s.Engines[0].Spans.Expected = false }, []string{"goodput_evidence_completeness_ratio"}, nil},
+		"a window in which nothing finished":                     {func(s *fold.Snapshot) { s.Engines[0].Spans.Completeness = fact.Number{} }, []string{"goodput_evidence_completeness_ratio"}, nil},
+		"no latency yet":                                         {func(s *fold.Snapshot) { s.Engines[0].Spans.Histograms = [fact.NumFamilies]*fold.SpanHistogram{} }, spanHistogramNames, nil},
+		"no window with spans expected": {func(s *fold.Snapshot) { s.Engines[0].SLOs[0].Tokens, s.Engines[0].SLOs[0].Classes = fold.Tokens{}, nil },
+			slices.Concat(classNames, tokenNames), nil},
+		"all spans match": {func(s *fold.Snapshot) { s.Unmatched = fold.Unmatched{} }, []string{"goodput_spans_unmatched_total"}, nil},
+		"an engine with spans that is no target any more": {func(s *fold.Snapshot) { s.Engines[0].Gone = true },
+			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_progressing",
+				"goodput_engine_start_time_seconds", "goodput_engine_up", "goodput_evidence_completeness_ratio", "goodput_series", "goodput_series_dropped"}, nil},
 		"an engine that is down says nothing of progress": {func(s *fold.Snapshot) { s.Engines[0].Phase = fold.PhaseDown }, []string{"goodput_engine_phase_info", "goodput_engine_progressing"}, []string{"goodput_engine_phase_info"}},
 		"a process whose start is not known":              {func(s *fold.Snapshot) { s.Engines[0].Start = 0 }, []string{"goodput_engine_start_time_seconds"}, nil},
 		"no accepted page yet":                            {func(s *fold.Snapshot) { s.Engines[0].LastPoll = 0 }, []string{"goodput_engine_last_poll_timestamp_seconds"}, nil},
@@ -216,13 +240,14 @@ func missing(a, b map[string]bool) []string {
 
 func TestBeforeTheFirstRoundThereIsTheContractOnly(t *testing.T) {
 	page := encode(t, gather(t, snapshotCollector(nil)), expfmt.NewFormat(expfmt.TypeTextPlain))
+	contract := regexp.MustCompile(`^goodput_slo_(info|threshold_seconds|objective_ratio|class_threshold_seconds){`)
 	for _, s := range series(page) {
-		if !strings.HasPrefix(s, "goodput_slo_info{") && !strings.HasPrefix(s, "goodput_slo_threshold_seconds{") && !strings.HasPrefix(s, "goodput_slo_objective_ratio{") {
+		if !contract.MatchString(s) {
 			t.Errorf("%s is on the page", s)
 		}
 	}
-	if n := len(series(page)); n != 2+2+3 {
-		t.Errorf("%d series of the contract, want 7:\n%s", n, page)
+	if n := len(series(page)); n != 2+2+3+6 {
+		t.Errorf("%d series of the contract, want 13:\n%s", n, page)
 	}
 }
 

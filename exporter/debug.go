@@ -123,6 +123,9 @@ func readableList(v reflect.Value) any {
 		}
 		return out
 	}
+	if v.Kind() == reflect.Array && v.Type().Elem().Kind() == reflect.Uint8 {
+		return fmt.Sprintf("%x", v.Interface()) // the id of a trace
+	}
 	out := make([]any, v.Len())
 	for i := range out {
 		out[i] = readable(v.Index(i))

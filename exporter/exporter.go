@@ -76,7 +76,7 @@ type SpanIntake struct {
 }
 
 // MessageTally counts messages by protocol ("http", "grpc") and outcome ("ok", "partial", or why not: "too_large", "malformed",
-// "unsupported", "unauthorized", "full").
+// "unsupported", "unauthorized", "full", "busy", "broken").
 type MessageTally struct {
 	Protocol, Outcome string
 	Count             uint64
@@ -164,6 +164,14 @@ func (e *Exporter) Snapshot() *fold.Snapshot { return e.view().snapshot }
 
 // Handler serves metrics, health and status.
 func (e *Exporter) Handler() http.Handler { return e.handler }
+
+// inputs says how what the exporter is fed with is doing; that nothing is wrong where nobody says.
+func (e *Exporter) inputs() Inputs {
+	if e.config.Inputs == nil {
+		return Inputs{ReloadOK: true, Reloaded: e.config.Started}
+	}
+	return e.config.Inputs()
+}
 
 func (e *Exporter) view() *view {
 	if v := e.last.Load(); v != nil {

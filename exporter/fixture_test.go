@@ -3,10 +3,12 @@ package exporter
 import (
 	"math"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/hist"
 	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
@@ -23,6 +25,9 @@ func objectives() []slo.Objective {
 		{
 			Name: "chat", Match: slo.Match{Model: regexp.MustCompile(`^(?:llama.*)$`)}, Objective: 0.95, Window: 30 * 24 * time.Hour, Policy: policy,
 			Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 0.25}, {Metric: fact.TPOT, Threshold: 0.025}},
+			Classes: slo.Classes{By: slo.ByPromptTokens, List: []slo.Class{
+				{Name: "short", AtMost: 500}, {Name: "long", Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 1}, {Metric: fact.TPOT, Threshold: 0.025}}},
+			}},
 		},
 		{
 			Name: "batch", Match: slo.Match{Engine: regexp.MustCompile(`^(?:b)$`)}, Objective: 0.9, Window: 7 * 24 * time.Hour, Policy: policy,
@@ -48,6 +53,7 @@ func fixture() *fold.Snapshot {
 	}
 	s.Layouts[fact.E2E] = 2
 	s.Layouts[fact.Inference] = 0
+	s.Unmatched = unmatched()
 	s.Engines = []fold.Engine{
 		soundEngine(target("a"), &o[0]),
 		rankedEngine(target("b"), &o[0], &o[1]),
@@ -75,7 +81,13 @@ func soundEngine(t fact.Target, chat *slo.Objective) fold.Engine {
 			Arrived: exactly(110), Finished: exactly(100), Failed: exactly(1), Cancelled: exactly(4), RejectedAdmission: exactly(3), RejectedClient: exactly(2),
 			Lost: exactly(0), Unexplained: exactly(0)},
 		SLOs: []fold.SLO{{Objective: chat, Judged: true, Requests: 104, Lower: 80, Upper: 90, Violations: []fold.Violation{
-			{Metric: fact.TTFT, Lower: 10, Upper: 10}, {Metric: fact.TPOT, Lower: 8, Upper: 12}}}},
+			{Metric: fact.TTFT, Lower: 10, Upper: 10}, {Metric: fact.TPOT, Lower: 8, Upper: 12}},
+			Tokens: fold.Tokens{Known: true, Lower: 9000, Upper: 9800, MissedLower: 1200, MissedUpper: 2000},
+			Classes: []fold.Class{
+				{Name: "short", Seen: 60, Unseen: 6, Lower: 50, Upper: 56, TokensLower: 6000}, {Name: "long", Seen: 30, Unseen: 6, Lower: 28, Upper: 34, TokensLower: 3000},
+				{Name: slo.ClassOther, Unseen: 6, Upper: 6},
+			}}},
+		Spans:     soundSpans(),
 		Fallbacks: []fold.Tally{{Name: "no e2e histogram", Count: 1}, {Name: "no tpot histogram", Count: 2}, {Name: slo.NoteTooLarge, Count: 1}}, Conflicts: 1,
 		Ranks: []fold.Rank{fullRank("a", "llama-3")},
 	}
@@ -119,4 +131,48 @@ func fullRank(id, model string) fold.Rank {
 		r.Histograms[f] = &fold.Projected{Grid: []float64{0.25, 1}, Floor: []uint64{70, 20, 10}, Ceil: []uint64{65, 20, 15}, Sum: 42.5}
 	}
 	return r
+}
+
+func unmatched() fold.Unmatched {
+	return fold.Unmatched{
+		Counts: []fold.Tally{{Name: fold.UnmatchedNothing, Count: 4}, {Name: fold.UnmatchedPod, Count: 2}},
+		Last: []fold.UnmatchedOrigin{
+			{Reason: fold.UnmatchedNothing, Origin: fact.Origin{Peer: "10.0.0.9", Instance: "6f1a"}, At: startedAt + 580},
+			{Reason: fold.UnmatchedPod, Origin: fact.Origin{Peer: "10.0.0.9", PodName: "vllm-7", PodNamespace: "prod"}, At: startedAt + 500},
+		},
+	}
+}
+
+// soundSpans are the spans of an engine that sends nearly all of them. 90 sequences were seen, two had one token.
+func soundSpans() fold.EngineSpans {
+	s := fold.EngineSpans{
+		Expected: true, Last: startedAt + 598, Matched: []fold.Tally{{Name: fold.ByEngine, Count: 2}, {Name: fold.ByInstance, Count: 91}},
+		Late: 1, Outside: 2, OneToken: 2, Finished: 96, Seen: 90, Windows: 9, Exact: 7, Completeness: fact.Known(0.75), Attempts: 88, Logical: 85,
+	}
+	trace := func(n byte) [16]byte { return [16]byte{n, 15: n} }
+	s.Histograms[fact.TTFT] = &fold.SpanHistogram{
+		Since: startedAt + 1, Edges: []float64{0.25, 1}, Counts: []uint64{80, 9, 1},
+		// Of schema 3, 0.2 lies in bucket -18, 0.5 in -8, 1.5 in 5.
+		Native: hist.Native{Schema: 3, ZeroThreshold: 1e-6, First: -18, Buckets: slices.Concat([]uint64{80}, make([]uint64, 9), []uint64{9}, make([]uint64, 12), []uint64{1}), Sum: 22, Count: 90},
+		Newest: []fold.Exemplar{{Value: 0.2, Trace: trace(1), At: startedAt + 590}, {}, {Value: 1.5, Trace: trace(2), At: startedAt + 400.25}},
+	}
+	s.Histograms[fact.TPOT] = &fold.SpanHistogram{
+		Since: startedAt + 1, Edges: []float64{0.025}, Counts: []uint64{80, 8}, Native: hist.Native{Schema: 3, ZeroThreshold: 1e-6, First: -45, Buckets: []uint64{80, 0, 0, 0, 0, 8}, Sum: 1.8, Count: 88},
+		// Where a trace is not known there is none to be looked up.
+		Newest: []fold.Exemplar{{Value: 0.02, At: startedAt + 590}, {}},
+	}
+	s.Histograms[fact.E2E] = &fold.SpanHistogram{ // no objective has a clause on it here
+		Since: startedAt + 1, Counts: []uint64{90}, Native: hist.Native{Schema: 3, ZeroThreshold: 1e-6, Zero: 1, First: 9, Buckets: []uint64{89}, Sum: 192, Count: 90},
+		Newest: []fold.Exemplar{{Value: 2.1, Trace: trace(3), At: startedAt + 590}},
+	}
+	return s
+}
+
+// soundIntake is how the taking in of these spans went.
+func soundIntake() *SpanIntake {
+	return &SpanIntake{
+		Messages: []MessageTally{{"grpc", "ok", 3}, {"http", "ok", 40}, {"http", "partial", 1}, {"http", "unheard_of", 1}},
+		Spans:    []fold.Tally{{Name: "full", Count: 0}, {Name: "other_name", Count: 500}, {Name: "refused", Count: 1}, {Name: "taken", Count: 99}},
+		Refused:  tally("negative", 1), Buffered: 3, Room: 50_000,
+	}
 }

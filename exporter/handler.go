@@ -60,7 +60,10 @@ func (e *Exporter) newHandler(c Config) (http.Handler, error) {
 // published is what the metrics page is about.
 func (e *Exporter) published() Published {
 	v := e.view()
-	return Published{Snapshot: v.snapshot, Objectives: v.settings.Objectives, Intervals: v.intervals, MaxSeries: v.settings.MaxSeries}
+	return Published{
+		Snapshot: v.snapshot, Objectives: v.settings.Objectives, Intervals: v.intervals, MaxSeries: v.settings.MaxSeries,
+		NoSpans: e.inputs().Spans == nil,
+	}
 }
 
 // webView is what the status page is about.

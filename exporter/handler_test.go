@@ -38,6 +38,9 @@ func secretTargets() *targets {
 func polledOnce(t *testing.T, p pollerFunc, log io.Writer) *Exporter {
 	t.Helper()
 	e, err := New(Config{
+		Inputs: func() Inputs {
+			return Inputs{ReloadOK: true, Reloaded: time.Unix(startedAt, 0), Spans: soundIntake()}
+		},
 		Settings: Settings{Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: secretTargets(), Poller: p, Objectives: objectives()},
 		Reducer:  &recorder{change: func(s *fold.Snapshot) { *s = *fixture() }},
 		Logger:   slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Started: time.Unix(startedAt, 0),

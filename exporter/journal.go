@@ -16,6 +16,7 @@ type journal struct {
 	log     *slog.Logger
 	engines map[string]*remembered
 	behind  bool
+	intake  rememberedIntake
 }
 
 // remembered is what the journal knows of one engine.
@@ -25,12 +26,13 @@ type remembered struct {
 	downSince float64    // 0: never
 	resets    uint64
 	conflicts uint64
+	spans     rememberedSpans
 	refusals  map[string]string // why what cannot be judged, by objective; the ledger is ""
 	told      map[string]bool   // what is told once an outage or once a process
 }
 
 func newJournal(log *slog.Logger) *journal {
-	return &journal{log: log, engines: map[string]*remembered{}}
+	return &journal{log: log, engines: map[string]*remembered{}, intake: rememberedIntake{unmatched: map[string]uint64{}, told: map[string]float64{}}}
 }
 
 // note logs what a round has changed.
@@ -59,11 +61,13 @@ func (j *journal) note(v *view, targets []fact.Target) {
 		noteUp(log, r, e, v)
 		notePhase(log, r, e)
 		noteEvents(log, r, e)
+		noteSpans(log, r, e)
 		noteRefusal(log, r, "", e.Ledger.Absent)
 		for k := range e.SLOs {
 			noteRefusal(log, r, e.SLOs[k].Objective.Name, e.SLOs[k].Absent)
 		}
 	}
+	j.noteUnmatched(&v.snapshot.Unmatched, v.snapshot.At)
 }
 
 // pace logs that rounds were missed, and that they are on time again.

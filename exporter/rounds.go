@@ -77,6 +77,7 @@ func (e *Exporter) round(ctx context.Context, missed uint64) {
 	e.duration.Observe(v.ended.Sub(start).Seconds())
 	e.last.Store(v)
 	e.journal.note(v, targets)
+	e.journal.noteIntake(e.inputs().Spans, v.snapshot.At)
 	e.forget(now.Poller, targets)
 }
 
@@ -167,15 +168,13 @@ func (c *roundsCollector) Collect(ch chan<- prometheus.Metric) {
 	v := c.exporter.view()
 	p.counter(catalog.Rounds, float64(v.rounds), c.started)
 	p.counter(catalog.RoundsMissed, float64(v.missed), c.started)
-	in := Inputs{ReloadOK: true, Reloaded: c.exporter.config.Started}
-	if c.exporter.config.Inputs != nil {
-		in = c.exporter.config.Inputs()
-	}
+	in := c.exporter.inputs()
 	p.gauge(catalog.ReloadOK, truth(in.ReloadOK))
 	p.gauge(catalog.ReloadTime, unix(in.Reloaded))
 	p.gauge(catalog.FilesBroken, float64(in.TargetFilesBroken))
 	p.gauge(catalog.Refused, float64(in.TargetsRefused))
 	p.gauge(catalog.AccessBroken, float64(in.AccessFilesBroken))
+	collectIntake(p, in.Spans, c.started)
 	c.exporter.duration.Collect(ch)
 }
 

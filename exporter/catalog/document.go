@@ -29,7 +29,7 @@ The timestamp is in protobuf and, as ` + "`_created`" + ` lines, in OpenMetrics;
 
 **Evidence.** The page's histograms alone give an interval. Where an engine also sends its ` + "`llm_request`" + ` spans, each names all values of one finished
 sequence: what was seen is counted exactly, what was not is doubt, and the interval is narrower, never wrong. ` + "`" + EvidenceCompleteness + "`" + ` says how much was seen;
-at 1 the two ends are equal. Windows of such an engine are committed when the spans have had their grace, 10 seconds later. Sampled spans cost width only: no count of
+when all was seen the two ends are equal, but for finish reasons that may not qualify, which no span tells. Windows of such an engine are committed when the spans have had their grace, 10 seconds later. Sampled spans cost width only: no count of
 requests comes from spans, except where a series says "with a span".
 
 **Absent.** What is not known is not there: never 0, never NaN, never the last value of something that is gone. Gauges of an engine vanish once its page is

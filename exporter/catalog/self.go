@@ -21,11 +21,11 @@ func selfSeries() []Series {
 		},
 		Series{
 			Name: EngineSeries, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
-			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, and _created lines are left out.",
+			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, one that is native too as one more, and _created lines and exemplars are left out.",
 		},
 		Series{
 			Name: SeriesDropped, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
-			What: "How many series of the engine are left out because it would have more than engines.max_series: quantiles go first, then histograms, then what else is said of single ranks.",
+			What: "How many series of the engine are left out because it would have more than engines.max_series: quantiles go first, then histograms of the page, stages and lengths before the others, then those of spans, then classes, then what else is said of single ranks. What holds for the whole engine stays.",
 		},
 		Series{
 			Name: FilesBroken, Kind: Gauge, Unit: "files", Stability: Experimental,

@@ -21,14 +21,17 @@ func spanSeries() []Series {
 		},
 		Series{
 			Name: SpansRefused, Kind: Counter, Unit: "spans", Stability: Experimental, Labels: []string{LabelReason},
-			What:       "Spans of a request that were refused because their values cannot be true; the sequence counts as unseen. The log shows one example for each reason. " + whileTaken + ".",
+			What: "Spans of a request that were refused because their values cannot be true; the sequence counts as unseen. The reason is missing (an attribute is not there, or is no number), negative (a duration below zero), " +
+				"infinite (a value that is not a finite number), part (a part lasts longer than the whole), long (the request lasts longer than its span), tokens (a number of tokens that no request has), " +
+				"time (begins at no time, or more than a day from now), identity (no trace or span id), sequences (stands for several sequences and does not tell their own values), size (more attributes than are read) or other. " +
+				"The log shows one example for each. " + whileTaken + ".",
 			Population: "refused spans of all senders", Window: sinceTaken,
 		},
 		Series{
 			Name: SpanMessages, Kind: Counter, Unit: "messages", Stability: Experimental, Labels: []string{LabelProtocol, LabelOutcome},
 			What: "Messages with spans, by protocol (http or grpc) and by how they were answered: ok, partial (some spans were not taken, and the sender was told), " +
-				"or not taken at all: too_large, malformed, unsupported, unauthorized, full (the sender was told to come again) or other. " + whileTaken + ".",
-			Population: "OTLP export requests; one that was not read to its end is not counted", Window: sinceTaken,
+				"or not taken at all: too_large, malformed, unsupported, unauthorized, full (no room; the sender was told to come again), busy (too many at once; told to come again), broken (did not arrive whole, or not in time) or other. " + whileTaken + ".",
+			Population: "OTLP export requests", Window: sinceTaken,
 		},
 		Series{
 			Name: SpansBuffered, Kind: Gauge, Unit: "spans", Stability: Experimental,
@@ -81,8 +84,8 @@ func spanHistograms() []Series {
 	row := func(name, what string) Series {
 		return Series{
 			Name: name, Kind: Histogram, Unit: "seconds", Stability: Experimental,
-			What: what + ", exactly. As a native histogram (schema 3, values within 9 %) where the scraper takes those; else with classic buckets at the thresholds of the objectives, " +
-				"so that the share at a threshold is exact in both. Buckets carry traces as exemplars. It begins anew when the thresholds change. " + onceSpansCame + ".",
+			What: what + ". A native histogram (schema 3: buckets 9 % wide) for a scraper that takes those, and a classic one with an edge at each threshold of the objectives, " +
+				"where the share is exact. Its buckets carry traces as exemplars. It begins anew when the thresholds change. " + onceSpansCame + ".",
 			Population: "sequences with a span, also those whose window had been committed; of what has no span it says nothing",
 			Window:     "cumulative since the created timestamp", Failures: "what never finished has no span", Source: fromSpans,
 			Labels: []string{LabelEngine}, Maybe: []string{LabelModel},

@@ -12,14 +12,14 @@ func trustSeries() []Series {
 		},
 		Series{
 			Name: EvidenceCompleteness, Kind: Gauge, Unit: "ratio, 0 to 1", Stability: Experimental, Labels: source, Maybe: model,
-			What: "Share of the sequences that the engine's page says have finished of which there is a span. 1 makes goodput exact; less, as where spans are sampled, makes its interval wider and never a count smaller. " +
+			What: "Share of the sequences that the engine's page says have finished of which there is a span. The rest, as where spans are sampled, is doubt in the interval of goodput, and makes no count smaller. " +
 				"Absent when nothing finished, and while no spans are expected.",
 			Population: "finished sequences", Window: "the judgement window that was committed last",
 		},
 		evidence(EvidenceSequences, "sequences", "Sequences that finished, as the engine's page counts them."),
 		evidence(EvidenceSequencesSeen, "sequences", "Of "+EvidenceSequences+" those with a span in their window: the two give completeness over any time."),
 		evidence(EvidenceWindows, "windows", "Judgement windows that were committed."),
-		evidence(EvidenceExactWindows, "windows", "Of "+EvidenceWindows+" those with a span for each finished sequence: goodput is exact in them, lower and upper end are equal."),
+		evidence(EvidenceExactWindows, "windows", "Of "+EvidenceWindows+" those with a span for each finished sequence: lower and upper end of goodput are equal in them, but for finish reasons that may not qualify, which no span tells."),
 		Series{
 			Name: PagesSkipped, Kind: Counter, Unit: "pages", Stability: Experimental, Labels: byReason,
 			What: "Pages that were read but not judged; what they said is in the next page. The reason is torn (the page was written while the engine counted, " +

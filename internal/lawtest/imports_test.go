@@ -27,6 +27,12 @@ type row struct {
 	seeded  bool     // a pure package that draws random numbers, from a seed that it is given: the same seed, the same values
 }
 
+// otlpTypes are the messages of OTLP traces and what encodes them: values, and no wire. The packages of OTLP's services
+// are not among them, since they bring gRPC along.
+var otlpTypes = []string{
+	"go.opentelemetry.io/proto/otlp/trace", "go.opentelemetry.io/proto/otlp/common", "go.opentelemetry.io/proto/otlp/resource", "google.golang.org/protobuf",
+}
+
 // allowed is the import table. Imports point from the edge to the core: cmd -> collectors, exporter -> fold -> slo ->
 // fact -> hist. Collectors do not know each other, and the core knows neither them nor Prometheus.
 var allowed = map[string]row{
@@ -37,11 +43,11 @@ var allowed = map[string]row{
 	"exporter/slo":     {pure: true, time: true, ours: []string{"exporter/fact", "exporter/hist"}},
 	"exporter/fold":    {pure: true, ours: []string{"exporter/fact", "exporter/hist", "exporter/slo"}},
 	"exporter/config":  {ours: []string{"exporter/fact", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
-	"exporter/sim":     {pure: true, seeded: true, ours: []string{"exporter/fact", "exporter/hist"}},
-	"exporter/web":     {ours: []string{"exporter/fact", "exporter/fold", "exporter/slo"}},
+	"exporter/sim":     {pure: true, seeded: true, ours: []string{"exporter/fact", "exporter/hist"}, outside: otlpTypes},
+	"exporter/web":     {ours: []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/hist", "exporter/slo"}},
 	"exporter": {
 		ours:    []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/slo", "exporter/web"},
-		outside: []string{"github.com/prometheus/client_golang"},
+		outside: []string{"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "google.golang.org/protobuf"},
 	},
 
 	"dashboards": {ours: []string{"exporter/catalog"}, outside: []string{"github.com/grafana/grafana-foundation-sdk"}},
@@ -68,12 +74,12 @@ var allowed = map[string]row{
 	"test/live":        {ours: []string{"test/live/load", "test/live/otlp"}},
 	"test/live/load":   {},
 	"test/live/otlp":   {},
-	"test/simfit":      {ours: []string{"exporter/sim"}},
+	"test/simfit":      {ours: []string{"exporter/sim"}, outside: otlpTypes},
 }
 
 // pureStd is the part of the standard library that computes and nothing else. io is there for its interfaces.
 var pureStd = []string{
-	"bytes", "cmp", "container/heap", "errors", "fmt", "io", "iter", "maps", "math", "math/big", "math/bits", "regexp",
+	"bytes", "cmp", "container/heap", "errors", "fmt", "io", "iter", "maps", "math", "math/big", "math/bits", "net/netip", "regexp",
 	"slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 }
 
@@ -194,12 +200,15 @@ func judge(from string, r row, imp string, std bool) string {
 	if why := ban(imp); why != "" {
 		return why
 	}
-	for _, prefix := range r.outside {
-		if imp == prefix || strings.HasPrefix(imp, prefix+"/") {
-			return ""
-		}
+	if r.allows(imp) {
+		return ""
 	}
 	return fmt.Sprintf("its row allows %v outside the standard library; see docs/dependencies.md", r.outside)
+}
+
+// allows reports whether a package of another module is one that the row names, or beneath one.
+func (r row) allows(imp string) bool {
+	return slices.ContainsFunc(r.outside, func(prefix string) bool { return imp == prefix || strings.HasPrefix(imp, prefix+"/") })
 }
 
 // judgeIndirect is the part of judge that also holds for what an import brings along.
@@ -212,6 +221,9 @@ func judgeIndirect(r row, dep string, std bool) string {
 	}
 	if len(r.outside) == 0 {
 		return "nothing outside the standard library may come along with this package"
+	}
+	if r.pure && !r.allows(dep) {
+		return fmt.Sprintf("with a pure package comes only what its row allows: %v", r.outside)
 	}
 	return ""
 }
@@ -263,6 +275,9 @@ func TestTableBites(t *testing.T) {
 		"a layer may not be skipped":               {pkg{ImportPath: ours("exporter/config"), Imports: []string{ours("exporter/fold")}}, "its row allows"},
 		"the core may not import a client library": {pkg{ImportPath: ours("exporter/catalog"), Imports: []string{"github.com/prometheus/client_golang/prometheus"}}, "outside the standard library"},
 		"nothing comes along with a pure package":  {pkg{ImportPath: ours("exporter/slo"), Deps: []string{"example.com/fast"}}, "may come along"},
+		"the simulator may write OTLP":             {pkg{ImportPath: ours("exporter/sim"), Imports: []string{"go.opentelemetry.io/proto/otlp/trace/v1"}, Deps: []string{"google.golang.org/protobuf/proto"}}, ""},
+		"the simulator may not send it":            {pkg{ImportPath: ours("exporter/sim"), Imports: []string{"go.opentelemetry.io/proto/otlp/collector/trace/v1"}}, "outside the standard library"},
+		"no wire comes along with a pure package":  {pkg{ImportPath: ours("exporter/sim"), Deps: []string{"google.golang.org/grpc"}}, "with a pure package comes only"},
 		"client-go is banned in cmd too":           {pkg{ImportPath: ours("cmd/goodput-exporter"), Imports: []string{"k8s.io/client-go/rest"}}, "0004"},
 		"client-go is banned at second hand":       {pkg{ImportPath: ours("exporter"), Deps: []string{"k8s.io/client-go/rest"}}, "0004"},
 		"a package needs a row":                    {pkg{ImportPath: ours("exporter/util")}, "not in the import table"},
