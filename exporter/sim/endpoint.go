@@ -25,11 +25,14 @@ type endpoint struct {
 	http     *httpStats
 	refusals float64 // admission refusals of this process
 	page     *page
+
+	tracing *rand.Rand // dice of spans, apart from all others
+	tracers []*tracer  // of this process
 }
 
 func newEndpoint(w *World, c Engine, index uint64) *endpoint {
 	rng := w.random(1, index)
-	e := &endpoint{world: w, config: c.withDefaults(), rng: rng, tears: w.random(3, index).Uint64()}
+	e := &endpoint{world: w, config: c.withDefaults(), rng: rng, tears: w.random(3, index).Uint64(), tracing: w.random(4, index)}
 	for i := range e.config.Ranks {
 		e.ranks = append(e.ranks, newRank(e, i, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))))
 	}
@@ -44,6 +47,7 @@ func (e *endpoint) boot() {
 	for _, r := range e.ranks {
 		r.boot(newStats(&e.config))
 	}
+	e.bootTracers()
 }
 
 // request is one HTTP request.
@@ -152,6 +156,7 @@ func (e *endpoint) firstToken(r *rank, s *sequence) {
 func (e *endpoint) sequenceDone(r *rank, s *sequence) {
 	q := s.request
 	e.tell(r, s)
+	e.sequenceSpan(s)
 	q.failed = q.failed || s.reason == "error"
 	if q.left > 0 || q.settled { // a simulator's sequence goes on when its client has gone
 		return
@@ -226,6 +231,7 @@ const headers = 0.0013
 // answer is the end of a response, when a Python front end counts it. A Rust front end counts a stream at its beginning.
 func (e *endpoint) answer(r *request, status int, o Outcome) {
 	r.status = status
+	e.responseSpans(r, status, o)
 	if e.config.Dialect != Rust || status >= 400 {
 		e.http.count(r, status, e.world.now)
 	}

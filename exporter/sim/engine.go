@@ -32,6 +32,7 @@ type Engine struct {
 	Handler  string  // path that requests are sent to; "/v1/chat/completions" by default
 	Buckets  Buckets
 	GPU      GPUModel
+	Tracing  *Tracing // nil: no spans
 }
 
 // StepCost is the time of one engine step: Base + Prefill x prompt tokens + Sequence x decoding sequences + KV x tokens
@@ -64,7 +65,7 @@ func (e *Engine) validate() error {
 	need(e.Torn >= 0 && e.Torn <= 1, "Torn is a share, from 0 to 1")
 	need(e.GPU.Count >= 0 && e.GPU.MemoryBytes >= 0 && e.GPU.IdleWatts >= 0 && e.GPU.MaxWatts >= e.GPU.IdleWatts, "a GPU draws at least 0 W idle, and at most MaxWatts")
 	need(ascending(e.Buckets.TTFT) && ascending(e.Buckets.Gaps) && ascending(e.Buckets.Latency), "bucket edges must be positive, finite and strictly increasing")
-	return errors.Join(append(errs, e.validateDialect())...)
+	return errors.Join(append(errs, e.validateDialect(), e.validateTracing())...)
 }
 
 func ascending(edges []float64) bool {
@@ -98,6 +99,10 @@ func (e Engine) withDefaults() Engine {
 		e.Overhead = 0.004
 	}
 	e.GPU = e.GPU.withDefaults()
+	if e.Tracing != nil {
+		t := e.Tracing.withDefaults()
+		e.Tracing = &t
+	}
 	return e
 }
 

@@ -18,6 +18,7 @@ type Load struct {
 
 	Mix    Mix
 	Habits Habits
+	Caller *Caller // nil: they say nothing of traces
 }
 
 // Rate is an arrival rate over time, linear between its points and constant before and after them.
@@ -140,6 +141,10 @@ func (l *Load) validate() error {
 	for i, s := range l.Trace {
 		need(s.Prompt >= 1 && s.Output >= 1 && s.N >= 0 && s.CancelAfter >= 0, fmt.Sprintf("request %d of the trace: prompt and output must be positive, the rest not negative", i))
 		need(s.At >= 0 && (i == 0 || s.At >= l.Trace[i-1].At), fmt.Sprintf("request %d of the trace is out of order", i))
+	}
+	if c := l.Caller; c != nil {
+		need(c.Ratio >= 0 && c.Ratio <= 1, "Caller.Ratio is a share, from 0 to 1")
+		need(legible(c.Attributes), "Caller.Attributes must be UTF-8")
 	}
 	errs = append(errs, l.Rate.validate(l.Name), l.Habits.validate(l.Name))
 	for i := range l.Mix {

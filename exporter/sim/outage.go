@@ -55,7 +55,10 @@ func (w *World) plan(o Outage) {
 		for _, r := range e.ranks {
 			r.halt()
 		}
-		w.after(0.5+(maxNoticed-0.5)*e.rng.Float64(), func() { e.exit(o.Down) })
+		w.after(0.5+(maxNoticed-0.5)*e.rng.Float64(), func() {
+			e.flush()
+			e.exit(o.Down)
+		})
 	})
 }
 

@@ -22,6 +22,7 @@ type Config struct {
 	Outages []Outage
 	Stop    float64 // seconds from the start after which no client sends anything new; 0: never
 	Truth   Truth
+	Spans   func(Message) // is told of every message that engines with a Tracing send, as it comes; nil: nobody listens
 }
 
 // World is a running world. Not for concurrent use.
@@ -33,6 +34,7 @@ type World struct {
 	requests  uint64 // ids given out
 	endpoints []*endpoint
 	byID      map[string]*endpoint
+	encoder   encoder
 }
 
 // New builds a world at its start, or says everything that is wrong with the configuration.

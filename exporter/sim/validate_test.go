@@ -66,6 +66,16 @@ func TestMistakesAreNamed(t *testing.T) {
 		{func(c *Config) { c.Loads[0].Mix[0].One = 2 }, `sim: load "l": class "fixed": Stop and One are shares, from 0 to 1`},
 		{func(c *Config) { c.Loads[0].Mix[0].Prefixes = 2 }, `sim: load "l": class "fixed": Prefixes and PrefixLen go together`},
 
+		{func(c *Config) { c.Engines[1].Tracing, c.Engines[1].Dialect = &Tracing{}, Rust }, `sim: engine "b": a server of kind Rust sends no spans here: Tracing`},
+		{func(c *Config) { c.Engines[1].Tracing = &Tracing{Ratio: 2} }, `sim: engine "b": Tracing.Ratio is a share, from 0 to 1`},
+		{func(c *Config) { c.Engines[1].Tracing = &Tracing{Delay: -1} }, `sim: engine "b": Tracing.Delay and Tracing.Export must not be negative`},
+		{func(c *Config) { c.Engines[1].Tracing = &Tracing{Export: math.NaN()} }, `sim: engine "b": Tracing.Delay and Tracing.Export must not be negative`},
+		{func(c *Config) { c.Engines[1].Tracing = &Tracing{Queue: -1} }, "sim: engine \"b\": Tracing.Batch and Tracing.Queue must not be negative\nengine \"b\": a batch must fit into the queue: Tracing.Batch and Tracing.Queue"},
+		{func(c *Config) { c.Engines[1].Tracing = &Tracing{Queue: 100} }, `sim: engine "b": a batch must fit into the queue: Tracing.Batch and Tracing.Queue`},
+		{func(c *Config) { c.Engines[1].Tracing = &Tracing{Service: "\xff"} }, `sim: engine "b": what spans say must be UTF-8: Tracing and Handler`},
+		{func(c *Config) { c.Loads[0].Caller = &Caller{Ratio: -1} }, `sim: load "l": Caller.Ratio is a share, from 0 to 1`},
+		{func(c *Config) { c.Loads[0].Caller = &Caller{Attributes: []Attribute{{"tenant", "\xff"}}} }, `sim: load "l": Caller.Attributes must be UTF-8`},
+
 		{func(c *Config) { c.Outages[0].Engine = "z" }, `sim: an outage is of engine "z", which does not exist`},
 		{func(c *Config) { c.Outages[0].After = -1 }, `sim: outage of engine "a": After and Every must not be negative`},
 		{func(c *Config) { c.Outages[0].Down = 4 }, `sim: outage of engine "a": a process needs 5 s to come up: Down`},
