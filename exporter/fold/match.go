@@ -1,9 +1,9 @@
 package fold
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
@@ -15,25 +15,10 @@ type Matcher struct {
 	uids     map[string][]*place
 	names    map[string][]*place // by name of the pod, of whatever namespace
 	hosts    map[netip.Addr][]*place
-	unplaced int     // targets that are at no known address: they may be at any
-	vanished float64 // when a target last went or moved; 0: none did
+	unplaced int                // targets that are at no known address: they may be at any
+	left     map[string]float64 // when targets went, by id, of those whose spans may still come
 	memory   memory
 }
-
-// place is all that a target can be recognised by.
-type place struct {
-	id                   string
-	page                 string     // address of its page
-	host                 netip.Addr // of that; not valid where it is a name, or unknown
-	uid, name, namespace string     // of its pod
-}
-
-// Labels of targets that say which pod they are of.
-const (
-	labelPodUID       = "pod_uid"
-	labelPodName      = "pod_name"
-	labelPodNamespace = "pod_namespace"
-)
 
 // lingering is for how long spans of a target that went may still come, in seconds: for five minutes an OpenTelemetry
 // Collector tries to hand on what it holds (retry_on_failure.max_elapsed_time), longer than the exporters in an engine do.
@@ -89,12 +74,27 @@ func (m *Matcher) tell(o *fact.Origin, known *place, at float64) (p *place, how,
 		return here[0], ByAddress, ""
 	case len(among) > 1 || len(here) > 0 && len(m.places) > 1:
 		return nil, "", UnmatchedAmbiguous
-	case len(m.places) == 1 && (m.vanished == 0 || at-m.vanished > lingering):
-		for _, p := range m.places {
-			return p, ByOnly, ""
-		}
+	}
+	if p := m.only(at); p != nil {
+		return p, ByOnly, ""
 	}
 	return nil, "", UnmatchedNothing
+}
+
+// only is the sole target, nil while there are several, or while spans of one that was there beside it may still come.
+func (m *Matcher) only(at float64) (sole *place) {
+	if len(m.places) != 1 {
+		return nil
+	}
+	for _, when := range m.left {
+		if at-when <= lingering {
+			return nil
+		}
+	}
+	for _, p := range m.places {
+		sole = p
+	}
+	return sole
 }
 
 // ofPod lists the targets of the pod that an origin names; other reports that it names one which is no target's. A target
@@ -166,11 +166,7 @@ func (m *Matcher) know(targets []fact.Target, at float64) {
 			m.unplaced++
 		}
 	}
-	for id := range before {
-		if m.places[id] == nil {
-			m.vanished = at
-		}
-	}
+	m.depart(before, at)
 	m.memory.forget(func(r *recollection) bool {
 		if m.places[r.place.id] != r.place {
 			return true
@@ -180,46 +176,13 @@ func (m *Matcher) know(targets []fact.Target, at float64) {
 	})
 }
 
-func newPlace(t *fact.Target) *place {
-	return &place{
-		id: t.ID, page: pageAddress(t.URL), host: parseHost(hostOf(t.URL)),
-		uid: t.Labels[labelPodUID], name: t.Labels[labelPodName], namespace: t.Labels[labelPodNamespace],
+// depart notes which targets went, and lets go of those that came back and those of which nothing can come any more.
+func (m *Matcher) depart(before map[string]*place, at float64) {
+	if m.left == nil {
+		m.left = map[string]float64{}
 	}
-}
-
-// is reports whether a target of the same id is still what it was.
-func (p *place) is(t *fact.Target) bool {
-	return p.uid == t.Labels[labelPodUID] && p.name == t.Labels[labelPodName] && p.namespace == t.Labels[labelPodNamespace] &&
-		p.page == pageAddress(t.URL)
-}
-
-// hostOf is the host of a URL without its port.
-func hostOf(url string) string {
-	_, rest, _ := strings.Cut(pageAddress(url), "://")
-	host, _, _ := strings.Cut(rest, "/")
-	if inner, bracketed := strings.CutPrefix(host, "["); bracketed {
-		host, _, _ = strings.Cut(inner, "]")
-		return host
+	for id := range before {
+		m.left[id] = at
 	}
-	host, _, _ = strings.Cut(host, ":")
-	return host
-}
-
-// parseHost is the address that a literal stands for; not valid for a name. An IPv4 address in IPv6's form is the IPv4
-// address, and a zone is the sender's or ours, so it says nothing. All addresses of the own host are one: which of them a
-// process sends from is not told by which it listens at. 0.0.0.0 and :: are among them, for to connect there is to connect
-// to the own host.
-func parseHost(host string) netip.Addr {
-	if strings.EqualFold(host, "localhost") || strings.EqualFold(host, "localhost.") {
-		return netip.IPv6Loopback()
-	}
-	host, _, _ = strings.Cut(host, "%")
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Addr{}
-	}
-	if addr = addr.Unmap(); addr.IsLoopback() || addr.IsUnspecified() {
-		return netip.IPv6Loopback()
-	}
-	return addr
+	maps.DeleteFunc(m.left, func(id string, when float64) bool { return m.places[id] != nil || at-when > lingering })
 }
