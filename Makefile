@@ -4,6 +4,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 GO          ?= go
 BIN         := bin/goodput-exporter
+COLLECTOR   := bin/otel-collector
 FUZZTIME    ?= 10s
 PROMTOOL    ?= $(shell command -v promtool)
 
@@ -23,7 +24,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build test browser rules week mutants live lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build test browser rules otlp week mutants live lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +48,12 @@ browser: ## Open the status page in Chromium: no complaint, no request to elsewh
 rules: ## Read all rules with Prometheus 3's parser, and try them on a simulated day with a real Prometheus
 	cd test/promql3 && $(GO) vet ./... && $(GO) test -count=1 ./...
 	GOODPUT_WEEK=1 $(GO) test -count=1 -run TestWeek ./cmd/goodput-exporter
+
+otlp: build $(COLLECTOR) ## Send spans with OpenTelemetry's exporters for Go and Python, and through its Collector
+	cd test/otlp && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+$(COLLECTOR): $(wildcard test/otlp/collector/*.go test/otlp/collector/go.*)
+	cd test/otlp/collector && $(GO) build -trimpath -ldflags '-s -w' -o ../../../$@ .
 
 week: ## Try the rules on a simulated week with a real Prometheus; the table in docs/alerts.md is from this
 	GOODPUT_WEEK=7 $(GO) test -count=1 -timeout 30m -run TestWeek -v ./cmd/goodput-exporter
@@ -81,8 +88,9 @@ generate: build ## Write docs/metrics.md, docs/config.md, the dashboards, the ru
 check-generated: generate ## Fail if a generated file differs from what is committed
 	git diff --exit-code -- docs dashboards alerts README.md
 
-bench: ## Run all benchmarks
+bench: build $(COLLECTOR) ## Run all benchmarks, and the taking in of spans beside an OpenTelemetry Collector's
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	cd test/otlp && $(GO) test -run '^$$' -bench . -benchtime 1x ./...
 
 fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	@for pkg in $$($(GO) list ./...); do \

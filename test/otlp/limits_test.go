@@ -1,0 +1,240 @@
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// protocols are the two ways, by the official client.
+var protocols = map[string]wire{"http": {}, "http, gzip": {gzip: true}, "grpc": {grpc: true}, "grpc, gzip": {grpc: true, gzip: true}}
+
+// TestLargeMessages: more than the 4 MiB that gRPC servers take by default is no matter; more than max_message is
+// refused as the protocol has it, in a way that no client tries again.
+func TestLargeMessages(t *testing.T) {
+	e := newEngine(t)
+	to := serve(t, settings{engines: map[string]*engine{"a": e}, spans: []string{"max_message: 8MiB"}})
+	for name, w := range protocols {
+		t.Run(name, func(t *testing.T) {
+			client := w.client(to)
+			must(t, client.Start(t.Context()))
+			defer client.Stop(context.Background()) //nolint:errcheck // nothing is held back
+			before := to.samples(t)
+			protocol, _, _ := strings.Cut(name, ",")
+			must(t, client.UploadTraces(t.Context(), message(t, 5<<20)))
+			until(t, 10*time.Second, "the spans of 5 MiB", func() error { return grown(before, to.samples(t), 1, "goodput_span_messages_total", protocol, "ok") })
+			ctx, release := context.WithTimeout(t.Context(), 20*time.Second)
+			defer release()
+			began := time.Now()
+			err := client.UploadTraces(ctx, message(t, 9<<20))
+			if err == nil || ctx.Err() != nil {
+				t.Fatalf("a message of 9 MiB: %v", err)
+			}
+			if words := []string{"413", "ResourceExhausted"}; !strings.Contains(err.Error(), words[0]) && !strings.Contains(err.Error(), words[1]) {
+				t.Errorf("it says neither of %v: %v", words, err)
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("the client tried again for %v", took)
+			}
+			until(t, 10*time.Second, "the refusal", func() error {
+				return grown(before, to.samples(t), 1, "goodput_span_messages_total", protocol, "too_large")
+			})
+		})
+	}
+}
+
+// TestFullBuffer fills the buffer faster than rounds empty it. The exporter sends the sender away with a hint when to
+// come again, and OpenTelemetry's exporter does: nothing is lost and nothing doubled.
+func TestFullBuffer(t *testing.T) {
+	for name, w := range map[string]wire{"http": {}, "grpc": {grpc: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEngine(t)
+			to := serve(t, settings{engines: map[string]*engine{"a": e}, spans: []string{"buffer: 1000"}, poll: "2s", grace: "40s"})
+			load := calls(11, 3000, 5*time.Second)
+			sender := newTracer(t, w.client(to), sdktrace.AlwaysSample(), attribute.String("goodput.engine", "a"))
+			var held []func()
+			report := make(chan func(), len(load))
+			e.serve(load, func(c *call, start time.Time) { report <- func() { sender.report(caller(true), c, start) } })
+			close(report)
+			for f := range report {
+				held = append(held, f)
+			}
+			for _, f := range held { // all at once
+				f()
+			}
+			sender.close(t)
+			s := to.committed(t, "a", len(load))
+			if full, _ := s.sum("goodput_span_messages_total", label("protocol", name), label("outcome", "full")); full == 0 {
+				t.Error("the buffer was never full: the test shows nothing")
+			}
+			s.want(t, float64(len(load)), "goodput_spans_received_total", label("outcome", "taken"))
+			s.want(t, float64(len(load)), "goodput_spans_matched_total")
+			s.want(t, 1000, "goodput_spans_buffer_size")
+			s.want(t, 0, "goodput_spans_unused_total")
+			exact(t, s, "a", load)
+		})
+	}
+}
+
+// TestImpossibleValues: what cannot be true is refused, and the sender's SDK hears of it as a partial success.
+func TestImpossibleValues(t *testing.T) {
+	e := newEngine(t)
+	to := serve(t, settings{engines: map[string]*engine{"a": e}})
+	sender := newTracer(t, wire{}.client(to), sdktrace.AlwaysSample(), attribute.String("goodput.engine", "a"))
+	start := time.Now().Add(-time.Second)
+	good := &call{queue: 0.1, prefill: 0.1, decode: 0.5, prompt: 5, output: 9}
+	sender.report(context.Background(), good, start)
+	_, span := sender.tracer.Start(context.Background(), "llm_request", trace.WithTimestamp(start), trace.WithAttributes(good.attributes()...),
+		trace.WithAttributes(attribute.Float64("gen_ai.latency.time_to_first_token", -3)))
+	span.End()
+	sender.close(t)
+	until(t, 10*time.Second, "both spans", func() error { return grown(nil, to.samples(t), 1, "goodput_spans_received_total", "", "refused") })
+	s := to.samples(t)
+	s.want(t, 1, "goodput_spans_received_total", label("outcome", "taken"))
+	s.want(t, 1, "goodput_spans_refused_total")
+	s.want(t, 1, "goodput_span_messages_total", label("outcome", "partial"))
+	if said := complained(); !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "partial success") && strings.Contains(s, "1 span") }) {
+		t.Errorf("the SDK was not told that one span was rejected; it heard %q", said)
+	}
+}
+
+// TestWrongToken: the sender gets the protocol's answer and does not try again, and no token is told to anybody.
+func TestWrongToken(t *testing.T) {
+	const right, wrong = "the-right-token", "the-wrong-token"
+	file := filepath.Join(t.TempDir(), "token")
+	must(t, os.WriteFile(file, []byte(right), 0o600))
+	e := newEngine(t)
+	to := serve(t, settings{engines: map[string]*engine{"a": e}, spans: []string{"bearer_token_file: " + file}})
+	for name, headers := range map[string]map[string]string{"a wrong token": {"authorization": "Bearer " + wrong}, "no token": nil} {
+		for protocol, word := range map[string]string{"http": "401", "grpc": "Unauthenticated"} {
+			t.Run(name+" by "+protocol, func(t *testing.T) {
+				client := wire{grpc: protocol == "grpc", headers: headers}.client(to)
+				must(t, client.Start(t.Context()))
+				defer client.Stop(context.Background()) //nolint:errcheck // nothing is held back
+				before := to.samples(t)
+				ctx, release := context.WithTimeout(t.Context(), 20*time.Second)
+				defer release()
+				err := client.UploadTraces(ctx, message(t, 1000))
+				if err == nil || !strings.Contains(err.Error(), word) {
+					t.Errorf("want %s, got %v", word, err)
+				}
+				if ctx.Err() != nil {
+					t.Error("the client tried again until its time was over")
+				}
+				until(t, 10*time.Second, "the refusal", func() error {
+					return grown(before, to.samples(t), 1, "goodput_span_messages_total", protocol, "unauthorized")
+				})
+			})
+		}
+	}
+	page, err := fetch(to.base + "/metrics")
+	must(t, err)
+	for _, secret := range []string{right, wrong} {
+		if strings.Contains(to.printed(t)+page, secret) {
+			t.Errorf("%q is in the log or on the page", secret)
+		}
+	}
+}
+
+// TestOnlyTraces: what sends metrics and logs to the same address is told so, and not that all is well.
+func TestOnlyTraces(t *testing.T) {
+	e := newEngine(t)
+	to := serve(t, settings{engines: map[string]*engine{"a": e}})
+	for _, path := range []string{"/v1/metrics", "/v1/logs"} {
+		response, err := http.Post("http://"+to.http+path, "application/x-protobuf", bytes.NewReader(nil))
+		must(t, err)
+		body, err := io.ReadAll(response.Body)
+		must(t, err)
+		response.Body.Close()
+		if response.StatusCode != http.StatusNotFound || !strings.Contains(string(body), "traces") {
+			t.Errorf("%s: %s %q", path, response.Status, body)
+		}
+	}
+}
+
+// grown is an error unless a counter of a protocol ("" for any) and an outcome has grown by at least so much.
+func grown(before, after samples, by float64, name, protocol, outcome string) error {
+	pairs := []string{label("outcome", outcome)}
+	if protocol != "" {
+		pairs = append(pairs, label("protocol", protocol))
+	}
+	then, _ := before.sum(name, pairs...)
+	now, _ := after.sum(name, pairs...)
+	if now < then+by {
+		return fmt.Errorf("%s%v went from %v to %v", name, pairs, then, now)
+	}
+	return nil
+}
+
+// message is a message of spans of sequences, a little longer than so many bytes.
+func message(t testing.TB, size int) []*tracepb.ResourceSpans {
+	t.Helper()
+	one := spanOf(&calls(3, 1, time.Second)[0], time.Now().Add(-2*time.Second))
+	var spans []*tracepb.Span
+	for range size/proto.Size(one) + 1 {
+		s := proto.Clone(one).(*tracepb.Span)
+		s.TraceId, s.SpanId = []byte(randomHex(8)), []byte(randomHex(4))
+		spans = append(spans, s)
+	}
+	return []*tracepb.ResourceSpans{resourceSpans(spans, "goodput.engine", "a")}
+}
+
+// resourceSpans puts spans under a resource of so many attributes, each a key and a value.
+func resourceSpans(spans []*tracepb.Span, attributes ...string) *tracepb.ResourceSpans {
+	r := &resourcepb.Resource{}
+	for i := 0; i < len(attributes); i += 2 {
+		r.Attributes = append(r.Attributes, text(attributes[i], attributes[i+1]))
+	}
+	return &tracepb.ResourceSpans{Resource: r, ScopeSpans: []*tracepb.ScopeSpans{{Scope: &commonpb.InstrumentationScope{Name: "vllm.tracing.otel"}, Spans: spans}}}
+}
+
+// spanOf is the span of a sequence in the protocol's own types.
+func spanOf(c *call, start time.Time) *tracepb.Span {
+	s := &tracepb.Span{
+		TraceId: []byte(randomHex(8)), SpanId: []byte(randomHex(4)), Name: "llm_request", Kind: tracepb.Span_SPAN_KIND_SERVER,
+		StartTimeUnixNano: uint64(start.UnixNano()), EndTimeUnixNano: uint64(start.Add(seconds(c.e2e()) + time.Millisecond).UnixNano()),
+	}
+	for _, a := range c.attributes() {
+		v := &commonpb.AnyValue{}
+		switch a.Value.Type() {
+		case attribute.FLOAT64:
+			v.Value = &commonpb.AnyValue_DoubleValue{DoubleValue: a.Value.AsFloat64()}
+		case attribute.INT64:
+			v.Value = &commonpb.AnyValue_IntValue{IntValue: a.Value.AsInt64()}
+		default:
+			v.Value = &commonpb.AnyValue_StringValue{StringValue: a.Value.AsString()}
+		}
+		s.Attributes = append(s.Attributes, &commonpb.KeyValue{Key: string(a.Key), Value: v})
+	}
+	return s
+}
+
+func text(key, value string) *commonpb.KeyValue {
+	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+}
+
+// encoded is a message as it goes over the wire.
+func encoded(t testing.TB, spans ...*tracepb.ResourceSpans) []byte {
+	t.Helper()
+	body, err := proto.Marshal(&collectorpb.ExportTraceServiceRequest{ResourceSpans: spans})
+	must(t, err)
+	return body
+}
