@@ -1,0 +1,121 @@
+package spans
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// maxAtOnce is how many messages are read at once, of both protocols together: an engine sends one every five seconds,
+// and reading it takes milliseconds.
+const maxAtOnce = 32
+
+// comeAgain is when a sender may try again that there is no room for: a round, after which the buffer is empty, takes
+// two seconds by default.
+const comeAgain = 2 * time.Second
+
+// door bounds what goes on at once.
+type door struct {
+	reading  chan struct{} // messages that come in
+	decoding chan struct{} // messages that are read from memory: as many as there are cores
+}
+
+func newDoor() door {
+	return door{make(chan struct{}, maxAtOnce), make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
+
+// enter reports whether there is room for one more message; then leave must be called.
+func (d *door) enter() bool {
+	select {
+	case d.reading <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *door) leave() { <-d.reading }
+
+// answer is what the sender is told.
+type answer struct {
+	outcome  string
+	rejected uint64 // spans, of Partial
+	detail   string // "" for OK
+}
+
+var busy = answer{outcome: Busy, detail: "too many messages at once; come again"}
+
+var unauthorized = answer{outcome: Unauthorized, detail: "a bearer token is asked for, and none or another one was shown; set OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN"}
+
+var onlyTraces = answer{outcome: Unsupported, detail: "only traces are taken: over HTTP by POST to /v1/traces, over gRPC by opentelemetry.proto.collector.trace.v1.TraceService/Export"}
+
+// take takes the spans of a message that was read.
+func (r *Receiver) take(s *settings, m Message) answer {
+	if r.tap != nil {
+		tapped := m
+		tapped.Body = bytes.Clone(m.Body)
+		r.tap(tapped)
+	}
+	r.door.decoding <- struct{}{}
+	b, err := s.decoder.decode(m)
+	<-r.door.decoding
+	if err != nil {
+		return answer{outcome: err.Outcome, detail: err.Detail}
+	}
+	taken, again := r.buffer.add(b.Spans)
+	over := uint64(len(b.Spans) - taken)
+	r.counts.add(Full, over)
+	if again {
+		return answer{outcome: Full, detail: "the spans that wait fill the buffer; nothing was taken, come again"}
+	}
+	r.counts.add(Taken, uint64(taken))
+	r.counts.add(OtherName, b.Other)
+	r.counts.add(Refused, b.Rejected())
+	for _, first := range r.counts.refused(b.Refused) {
+		r.log.Warn("spans are refused: their values cannot be true; only the first of each reason is logged", "reason", first.Reason, "example", first.Example, "peer", m.Peer)
+	}
+	if rejected := over + b.Rejected(); rejected > 0 {
+		return answer{Partial, rejected, explain(over, b.Refused)}
+	}
+	return answer{outcome: OK}
+}
+
+// explain says why spans were refused, for the sender's log.
+func explain(over uint64, refused []Refusal) string {
+	var all []string
+	if over > 0 {
+		all = append(all, fmt.Sprintf("%d spans: the message has more than the whole buffer (spans.buffer) holds", over))
+	}
+	for _, x := range refused {
+		all = append(all, fmt.Sprintf("%d spans (%s), such as: %s", x.Count, x.Reason, x.Example))
+	}
+	return strings.Join(all, "; ")
+}
+
+// finish counts a message and logs what a person should know: what goes wrong the first time, and when the buffer gets
+// full and has room again.
+func (r *Receiver) finish(protocol, peer string, a answer) {
+	first := r.counts.message(protocol, a.outcome)
+	switch a.outcome {
+	case OK, Partial:
+		if r.full.Load() && r.full.CompareAndSwap(true, false) {
+			r.log.Info("there is room for spans again")
+		}
+	case Full:
+		if r.full.CompareAndSwap(false, true) {
+			r.log.Warn("no room for spans: senders are told to come again; raise spans.buffer if this goes on", "protocol", protocol, "peer", peer)
+		}
+	default:
+		if first {
+			r.log.Warn("a message with spans was not taken; only the first of each kind is logged", "protocol", protocol, "outcome", a.outcome, "why", a.detail, "peer", peer)
+		}
+	}
+}
+
+// now is the time of receipt, unix seconds.
+func now() float64 {
+	t := time.Now()
+	return float64(t.Unix()) + float64(t.Nanosecond())/1e9
+}
