@@ -72,6 +72,9 @@ func (s *State) takeSpans(spans []fact.Span, at float64) {
 		}
 	}
 	in.matcher.know(in.targets, at)
+	if len(spans) == 0 {
+		return
+	}
 	var (
 		nowhere fact.Origin // of a span that came without one
 		edges   = thresholdsOf(s.opts.Objectives)
@@ -132,15 +135,26 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 	}
 }
 
-// release lets go of the waiting spans that are done with, in any order; the others stay in the order in which they came.
+// release lets go of the waiting spans that are done with; the others stay in the order in which they came, but not where
+// they were in memory. What a burst took is given back.
 func (s *engineSpans) release(done func(*waitingSpan) bool) {
-	s.waiting = slices.DeleteFunc(s.waiting, func(w waitingSpan) bool {
-		if !done(&w) {
-			return false
+	kept := s.waiting[:0]
+	for i := range s.waiting {
+		if w := &s.waiting[i]; done(w) {
+			delete(s.known, w.spanID)
+		} else {
+			kept = append(kept, *w)
 		}
-		delete(s.known, w.spanID)
-		return true
-	})
+	}
+	clear(s.waiting[len(kept):]) // of their strings
+	s.waiting = kept
+	if cap(kept) > 1<<13 && len(kept) < cap(kept)/16 {
+		s.waiting = slices.Clone(kept)
+		s.known = make(map[spanID]struct{}, len(kept))
+		for i := range kept {
+			s.known[kept[i].spanID] = struct{}{}
+		}
+	}
 }
 
 // spansExpected reports whether the engine's windows wait for spans: one came not long ago.
