@@ -123,8 +123,11 @@ func (s jsonSpan) appendTo(to []byte) []byte {
 			to = protowire.AppendBytes(to, id)
 		}
 	}
-	to = protowire.AppendFixed64(protowire.AppendTag(to, spanStart, protowire.Fixed64Type), uint64(s.Start))
-	to = protowire.AppendFixed64(protowire.AppendTag(to, spanEnd, protowire.Fixed64Type), uint64(s.End))
+	for number, time := range [...]jsonInt{spanStart: s.Start, spanEnd: s.End} {
+		if time != 0 {
+			to = protowire.AppendFixed64(protowire.AppendTag(to, protowire.Number(number), protowire.Fixed64Type), uint64(time))
+		}
+	}
 	return tagged(to, spanAttributes, s.Attributes)
 }
 

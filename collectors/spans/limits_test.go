@@ -37,7 +37,7 @@ func TestMessagesThatCannotBeTakenAreRefusedAsAWhole(t *testing.T) {
 		"a compression that is not read":          {body: good, encoding: "zstd", outcome: Unsupported, detail: "compression is not known"},
 		"a content type that is none of OTLP's":   {body: good, contentType: "text/plain", outcome: Unsupported, detail: "content type"},
 		"no content type":                         {body: good, contentType: " ", outcome: Unsupported, detail: "content type"},
-		"JSON that is none":                       {body: good, contentType: "application/json", outcome: Malformed, detail: "in JSON: wrong syntax after 1 bytes"},
+		"JSON that is none":                       {body: good, contentType: "application/json", outcome: Malformed, detail: "in JSON: wrong syntax after"},
 		"JSON of another shape":                   {body: []byte(`{"resourceSpans": 1}`), contentType: "application/json", outcome: Malformed, detail: "a value is of the wrong type"},
 		"JSON with an id that is not hex":         {body: jsonSpans(`{"traceId": "xyz"}`), contentType: "application/json", outcome: Malformed, detail: "a value is no id in hex"},
 		"JSON with a time that is no number":      {body: jsonSpans(`{"startTimeUnixNano": "noon"}`), contentType: "application/json", outcome: Malformed, detail: "a value is no integer of 64 bits"},
@@ -73,7 +73,7 @@ func TestABombCostsTheLimitAtMost(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	zeros := make([]byte, 1<<20)
-	for range 512 {
+	for range 64 {
 		if _, err := z.Write(zeros); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestABombCostsTheLimitAtMost(t *testing.T) {
 	}
 	// Growth by doubling or less adds up to a few times the limit.
 	if cost := after.TotalAlloc - before.TotalAlloc; cost > 8*limit {
-		t.Errorf("512 MiB in %d bytes allocated %d", b.Len(), cost)
+		t.Errorf("64 MiB in %d bytes allocated %d", b.Len(), cost)
 	}
 }
 
@@ -117,10 +117,13 @@ func TestJSONCostsMemoryInProportionToItsText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(wire) > 12*len(body) {
+			if len(wire) > 3*len(body) {
 				t.Errorf("%d bytes of JSON are %d bytes of protobuf", len(body), len(wire))
 			}
-			t.Logf("%d bytes of text, %d of protobuf, %d allocated", len(body), len(wire), after.TotalAlloc-before.TotalAlloc)
+			// In all, not at once; most of it is encoding/json's decoders, one for each list.
+			if cost := after.TotalAlloc - before.TotalAlloc; cost > 256*uint64(len(body)) {
+				t.Errorf("%d bytes of text allocated %d", len(body), cost)
+			}
 		})
 	}
 }
