@@ -40,6 +40,11 @@ type engine struct {
 	moved        float64 // when something last moved, or nothing was in flight
 
 	spans      engineSpans
+	life       int        // counts the processes whose pages were taken up
+	marks      []mark     // of the pages that a window needs that is open or pending, while spans are taken in
+	pending    []*pending // windows that ended and wait for spans, in order
+	begun      int        // the life of the newest committed window
+	cut        int        // the life in whose newest committed window the waiting spans were told from the others; 0: none
 	window     window
 	ledger     ledger
 	objectives []*objective
@@ -50,12 +55,15 @@ type engine struct {
 	past       remembered
 	fallbacks  map[string]uint64
 	conflicts  uint64
+
+	committedAt     float64 // when a window was last committed
+	committedLedger Ledger  // up to the newest committed window
 }
 
 func newEngine(t fact.Target, objectives []slo.Objective) *engine {
 	e := &engine{target: t, failures: map[string]uint64{}, skipped: map[string]uint64{}, fallbacks: map[string]uint64{}}
 	for i := range objectives {
-		e.objectives = append(e.objectives, &objective{Objective: &objectives[i]})
+		e.objectives = append(e.objectives, newObjective(&objectives[i]))
 	}
 	return e
 }
@@ -252,6 +260,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 		e.since = from
 	}
 	e.moved = now.sent
+	e.life++
 	e.dead, e.elsewhere, e.tornSince, e.fellRun, e.refusedAt = false, false, 0, 0, 0
 	e.ranks = s.newRanks(e, now.sample, from)
 	e.ledger.newProcess(now.sample)
@@ -263,6 +272,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 			r.startAt(&now.sample.Ranks[i])
 		}
 		e.ledger.startAt(now.sample, &s.opts)
+		s.note(e, now, isTorn)
 		return
 	}
 	// Since birth: the page before this one is an empty page at the time of birth.
@@ -272,6 +282,7 @@ func (s *State) begin(e *engine, now *page, how start, isTorn bool) {
 		zero.Ranks[i] = emptyRank(&now.sample.Ranks[i])
 	}
 	e.last = &page{sent: from, received: from, sample: &zero}
+	s.note(e, e.last, false)
 	s.advance(e, now, isTorn)
 }
 
@@ -295,6 +306,7 @@ func (s *State) advance(e *engine, now *page, isTorn bool) {
 	}
 	e.window.pages++
 	e.last = now
+	s.note(e, now, isTorn)
 	if now.sent >= e.window.start+s.opts.JudgementWindow {
 		s.closeWindow(e, false)
 	}

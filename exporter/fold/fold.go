@@ -44,7 +44,10 @@ type State struct {
 	judge   slo.Judge
 	engines map[string]*engine
 	rounds  uint64
-	intake  intake // of spans
+	intake  intake  // of spans
+	at      float64 // when the round ended that is being folded
+
+	sighting sighting // memory for the next
 
 	windows   []Window       // committed since the last snapshot
 	quantiles []RankQuantile // likewise
@@ -59,12 +62,18 @@ func New(opts Options) *State {
 // Apply folds one round and returns what can be said after it.
 func (s *State) Apply(r Round) *Snapshot {
 	s.rounds++
+	s.at = r.At
 	s.windows, s.quantiles = nil, nil
 	s.meet(r)
+	s.takeSpans(r.Spans, r.At)
 	for _, p := range r.Polls {
 		if e, ok := s.engines[p.Target]; ok && !e.gone {
 			s.poll(e, p)
 		}
+	}
+	for _, id := range s.ids() {
+		s.settleDue(s.engines[id], false)
+		s.expire(s.engines[id])
 	}
 	s.rememberModels(r.At)
 	return s.publish(r.At)
@@ -92,7 +101,7 @@ func (s *State) meet(r Round) {
 		case !e.gone:
 			s.leave(e)
 			e.gone, e.goneAt = true, r.At
-		case r.At-e.goneAt > s.opts.JudgementWindow:
+		case len(e.pending) == 0 && r.At-max(e.goneAt, e.committedAt) > s.opts.JudgementWindow:
 			// Its last commit has stood on the page for a whole window, so every scraper saw it.
 			delete(s.engines, id)
 		}
@@ -118,11 +127,14 @@ func pageAddress(url string) string {
 // Flush ends every open window at its last page, as if the recording that feeds the state had ended: nothing that was
 // measured is lost, and nothing is taken for lost either.
 func (s *State) Flush(at float64) *Snapshot {
+	s.at = at
 	s.windows, s.quantiles = nil, nil
 	for _, id := range s.ids() {
-		if e := s.engines[id]; !e.gone && e.last != nil {
+		e := s.engines[id]
+		if !e.gone && e.last != nil {
 			s.closeWindow(e, true)
 		}
+		s.settleDue(e, true)
 	}
 	return s.publish(at)
 }

@@ -207,16 +207,16 @@ func (w *sliding) abortedIn(t fact.Traits) uint64 {
 }
 
 // rememberRank notes a rank's percentiles at the end of a window.
-func (s *State) rememberRank(e *engine, r *rank, end float64) {
+func (s *State) rememberRank(points []LatencyPoint, e *engine, r *rank, end float64) []LatencyPoint {
 	w := r.shortest()
 	if s.opts.History <= 0 || w == nil {
-		return
+		return points
 	}
 	p, ok := s.latencyPoint([]*sliding{w}, []uint64{w.abortedIn(e.last.sample.Traits)})
 	if !ok {
-		return
+		return points
 	}
 	p.Rank, p.Ranks, p.Of = r.id, 1, 1
 	p.From, p.At = w.entries[0].from, end
-	e.past.latency = append(e.past.latency, p)
+	return append(points, p)
 }

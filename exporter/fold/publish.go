@@ -11,7 +11,8 @@ import (
 func (s *State) publish(at float64) *Snapshot {
 	out := &Snapshot{
 		At: at, Rounds: s.rounds, Windows: s.windows, Quantiles: s.quantiles, Models: s.publishModels(),
-		Terms: Terms{JudgementWindow: s.opts.JudgementWindow, History: s.opts.History, Quantiles: s.opts.Quantiles},
+		Unmatched: s.publishUnmatched(),
+		Terms:     Terms{JudgementWindow: s.opts.JudgementWindow, History: s.opts.History, Quantiles: s.opts.Quantiles},
 	}
 	if len(s.opts.QuantileWindows) > 0 {
 		out.Terms.Sliding = slices.Min(s.opts.QuantileWindows)
@@ -42,7 +43,8 @@ func (s *State) publishEngine(e *engine, at float64) Engine {
 	out := Engine{
 		ID: e.target.ID, Target: e.target, Since: e.since, Gone: e.gone, Up: e.up && !e.gone, PollTook: e.pollTook,
 		Failures: tallies(e.failures), Skipped: tallies(e.skipped), Resets: e.resets,
-		Ledger: e.ledger.sum, Fallbacks: tallies(e.fallbacks), Conflicts: e.conflicts, Phase: s.phase(e, at), Past: e.past.publish(),
+		Ledger: e.committedLedger, Fallbacks: tallies(e.fallbacks), Conflicts: e.conflicts, Phase: s.phase(e, at), Past: e.past.publish(),
+		Spans: e.publishSpans(at),
 	}
 	if e.last == nil {
 		return out
@@ -60,6 +62,7 @@ func (s *State) publishEngine(e *engine, at float64) Engine {
 		out.SLOs = append(out.SLOs, SLO{
 			Objective: o.Objective, Since: o.since, Judged: o.judged, Absent: o.absent,
 			Requests: o.requests, Lower: o.lower, Upper: o.upper, Violations: slices.Clone(o.violations),
+			Tokens: o.tokens, Classes: slices.Clone(o.classes),
 		})
 	}
 	fresh := !e.gone && !e.dead && at-e.last.received <= s.opts.Stale

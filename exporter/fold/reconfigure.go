@@ -24,8 +24,12 @@ func (s *State) Reconfigure(opts Options) {
 	}
 	for _, e := range s.engines {
 		e.promise(opts.Objectives)
+		e.spans.reconfigure(&opts, s.at)
 		if forget {
 			e.past.latency = nil
+			for _, p := range e.pending {
+				p.latency = nil
+			}
 		}
 		if e.last != nil {
 			e.ledger.last = e.ledger.reread(e.last.sample, &opts)
@@ -51,14 +55,15 @@ func (e *engine) promise(objectives []slo.Objective) {
 	next := make([]*objective, len(objectives))
 	for i := range objectives {
 		o := &objectives[i]
-		next[i] = &objective{Objective: o, since: e.window.start}
+		next[i] = newObjective(o)
+		next[i].since = e.window.start
 		at := slices.IndexFunc(e.objectives, func(b *objective) bool { return b.Name == o.Name })
 		if at < 0 {
 			continue
 		}
 		was := e.objectives[at]
 		if countsAlike(was.Objective, o) {
-			if !was.judged && len(e.covered(was)) == 0 {
+			if !was.judged && len(e.covered(was)) == 0 && !e.awaited(was) {
 				was.since = e.window.start // it was about other engines, and may be about this one from now on
 			}
 			kept[was.Objective] = o
@@ -68,8 +73,12 @@ func (e *engine) promise(objectives []slo.Objective) {
 		}
 		// From 0 at once, so that a scraper sees the fall and takes nothing of the new promise for the old one's.
 		next[i].judged = was.judged
-		for _, c := range o.Clauses {
+		for _, c := range next[i].tightest {
 			next[i].violations = append(next[i].violations, Violation{Metric: c.Metric})
+		}
+		next[i].tokens.Known = was.tokens.Known
+		if was.classes != nil {
+			next[i].classes = newClasses(o)
 		}
 	}
 	e.objectives = next
@@ -88,13 +97,21 @@ func (e *engine) promise(objectives []slo.Objective) {
 	e.past.windows = windows
 }
 
+// awaited reports whether a window under the objective waits for spans.
+func (e *engine) awaited(o *objective) bool {
+	return slices.ContainsFunc(e.pending, func(p *pending) bool {
+		return slices.ContainsFunc(p.judged, func(j *judged) bool { return j.of == o })
+	})
+}
+
 // countsAlike reports whether counters of two objectives count the same: the promised share and the window of the budget
 // are not in them, and neither is which other engines the objective is about.
 func countsAlike(a, b *slo.Objective) bool {
 	p, q := a.Policy, b.Policy
 	return slices.Equal(a.Clauses, b.Clauses) && text(a.Match.Model) == text(b.Match.Model) &&
 		slices.Equal(slices.Sorted(slices.Values(p.Success)), slices.Sorted(slices.Values(q.Success))) &&
-		p.Cancelled == q.Cancelled && p.ClientErrors == q.ClientErrors && p.Admission == q.Admission && p.Failed == q.Failed && p.Lost == q.Lost
+		p.Cancelled == q.Cancelled && p.ClientErrors == q.ClientErrors && p.Admission == q.Admission && p.Failed == q.Failed && p.Lost == q.Lost &&
+		p.Retries == q.Retries && a.Classes.Equal(&b.Classes)
 }
 
 func text(pattern *regexp.Regexp) string {

@@ -25,6 +25,7 @@ type spanID struct {
 type waitingSpan struct {
 	fact.Request
 	spanID
+	parent     [8]byte
 	received   float64
 	call       string
 	attributes []fact.Attribute
@@ -131,7 +132,7 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 			s.known = map[spanID]struct{}{}
 		}
 		s.known[key] = struct{}{}
-		s.waiting = append(s.waiting, waitingSpan{span.Request, key, span.Received, span.Call, span.Attributes})
+		s.waiting = append(s.waiting, waitingSpan{span.Request, key, span.Parent, span.Received, span.Call, span.Attributes})
 	}
 }
 

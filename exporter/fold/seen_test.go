@@ -52,7 +52,7 @@ func TestASpanWaitsAtItsEngine(t *testing.T) {
 	span := spanOf(1, 100, fromB)
 	span.Attributes = []fact.Attribute{{Key: "tier", Value: "gold"}}
 	s.arrive(104, two, spanOf(2, 101, fromA), span)
-	want := waitingSpan{span.Request, spanID{span.Trace, span.ID}, 103, "cmpl-1", span.Attributes}
+	want := waitingSpan{span.Request, spanID{span.Trace, span.ID}, span.Parent, 103, "cmpl-1", span.Attributes}
 	if got := s.engines["b"].spans.waiting; len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("waiting at b: %+v, want %+v", got, want)
 	}

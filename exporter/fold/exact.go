@@ -1,0 +1,149 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// examined is what the spans of a window say under an objective.
+type examined struct {
+	slo.Seen
+	less       uint64 // by how many fewer are met as requests than as attempts
+	tokens     Tokens
+	classes    []Class
+	violations []Violation
+}
+
+// leaving is how many sequences leave the denominator for a later attempt. How many of them were not in it, because of
+// their reasons, is not known; at most as many as there are, so that it is never too small.
+func (x *examined) leaving(uncounted uint64) uint64 {
+	return x.Superseded - min(x.Superseded, uncounted)
+}
+
+// spent collects the output tokens of the sequences that met their clauses. Each is needed where some of them did not
+// succeed.
+type spent struct {
+	total uint64
+	each  []int
+}
+
+func (t *spent) add(tokens int, apart bool) {
+	t.total += uint64(max(0, tokens))
+	if apart {
+		t.each = append(t.each, max(0, tokens))
+	}
+}
+
+// examine judges the spans of a window one by one.
+func (s *State) examine(p *pending, j *judged, g *sighting) *examined {
+	o := j.of
+	x := &examined{Seen: slo.Seen{Finished: g.finished, Unsuccessful: j.bad}, classes: newClasses(o.Objective)}
+	apart := j.bad > 0
+	var met spent
+	missed := uint64(0)
+	byClass := make([]spent, len(x.classes))
+	over := make([]uint64, len(o.tightest))
+	logical := o.Policy.Retries == slo.RetriesLogical
+	for i, w := range g.own {
+		class := 0
+		if x.classes != nil {
+			class = o.Classes.Of(&w.Request, w.attributes)
+		}
+		clauses := o.Promised(class)
+		ok, r := slo.Met(clauses, &w.Request), w.Request
+		if logical {
+			call := g.calls().of[i]
+			if call.superseded {
+				x.Superseded++
+				missed += uint64(max(0, w.OutputTokens))
+				if ok {
+					x.less++
+				}
+				continue
+			}
+			r.TTFT, r.E2E = r.TTFT+call.waited, r.E2E+call.waited
+			if ok && call.waited > 0 && !slo.Met(clauses, &r) {
+				ok = false
+				x.less++
+			}
+		}
+		if j.unanswering {
+			count(over, o.tightest, clauses, &r)
+		}
+		if x.classes != nil {
+			x.classes[class].Seen++
+		}
+		if !ok {
+			x.Missed++
+			missed += uint64(max(0, w.OutputTokens))
+			continue
+		}
+		x.Met++
+		met.add(w.OutputTokens, apart)
+		if x.classes != nil {
+			x.classes[class].Lower++
+			byClass[class].add(w.OutputTokens, apart)
+		}
+	}
+	x.bound(p, met, missed, byClass)
+	for i, c := range o.tightest {
+		x.violations = append(x.violations, Violation{Metric: c.Metric, Lower: over[i], Upper: over[i] + x.Unseen()})
+	}
+	return x
+}
+
+// bound turns what was counted into intervals.
+func (x *examined) bound(p *pending, met spent, missed uint64, byClass []spent) {
+	if p.output.Known {
+		all := uint64(p.output.V)
+		qualified, _ := x.OutputTokens(all, missed, met.total, met.each)
+		x.tokens = Tokens{
+			Known: true, Lower: qualified.Lower, Upper: qualified.Upper, MissedLower: all - qualified.Upper, MissedUpper: all - qualified.Lower,
+		}
+	}
+	for i := range x.classes {
+		c := &x.classes[i]
+		of := x.OfClass(c.Lower)
+		c.Lower, c.Upper, c.Unseen = of.Lower, of.Upper, x.Unseen()
+		c.TokensLower = byClass[i].total
+		if x.Unsuccessful > 0 {
+			c.TokensLower = x.LeastTokens(c.TokensLower, byClass[i].each)
+		}
+	}
+}
+
+// count counts which of its clauses a request misses, each at its metric's place in all clauses.
+func count(over []uint64, all, clauses []slo.Clause, r *fact.Request) {
+	for _, c := range clauses {
+		if slo.Misses(c, r) {
+			over[slices.IndexFunc(all, func(a slo.Clause) bool { return a.Metric == c.Metric })]++
+		}
+	}
+}
+
+// newClasses lists the classes of an objective with nothing in them; nil when it has none.
+func newClasses(o *slo.Objective) []Class {
+	var out []Class
+	for _, name := range o.Classes.Names() {
+		out = append(out, Class{Name: name})
+	}
+	return out
+}
+
+func (c *Class) add(d *Class) {
+	c.Seen += d.Seen
+	c.Unseen += d.Unseen
+	c.Lower += d.Lower
+	c.Upper += d.Upper
+	c.TokensLower += d.TokensLower
+}
+
+func (t *Tokens) add(u Tokens) {
+	t.Known = t.Known || u.Known
+	t.Lower += u.Lower
+	t.Upper += u.Upper
+	t.MissedLower += u.MissedLower
+	t.MissedUpper += u.MissedUpper
+}
