@@ -69,7 +69,18 @@ func (e *Exporter) published() Published {
 // webView is what the status page is about.
 func (e *Exporter) webView() web.View {
 	v := e.view()
-	return web.View{Snapshot: v.snapshot, Ended: v.ended, Interval: v.settings.Interval, Rounds: v.rounds, Missed: v.missed, Down: v.down}
+	in := e.inputs()
+	shown := web.Inputs{
+		ReloadFailed: !in.ReloadOK, Reloaded: in.Reloaded,
+		TargetFilesBroken: in.TargetFilesBroken, TargetsRefused: in.TargetsRefused, AccessFilesBroken: in.AccessFilesBroken,
+	}
+	if s := in.Spans; s != nil {
+		shown.Spans = &web.Spans{Outcomes: s.Spans, Refused: s.Refused, Buffered: s.Buffered, Room: s.Room}
+	}
+	return web.View{
+		Snapshot: v.snapshot, Ended: v.ended, Interval: v.settings.Interval, Rounds: v.rounds, Missed: v.missed, Down: v.down,
+		Intervals: v.intervals, Inputs: shown,
+	}
 }
 
 // secured sets the headers that keep a browser from doing anything with a page but showing it.

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"bytes"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -202,12 +203,19 @@ func TestPromtoolTakesThePage(t *testing.T) {
 			m.TimestampMs = new(int64((startedAt + 600) * 1000))
 		}
 	}
-	open := encode(t, families, expfmt.NewFormat(expfmt.TypeOpenMetrics))
-	if !strings.Contains(open, `# {trace_id="`) {
+	var open bytes.Buffer
+	e := expfmt.NewEncoder(&open, expfmt.NewFormat(expfmt.TypeOpenMetrics)) // without _created lines, which cannot have a time
+	for _, mf := range families {
+		if err := e.Encode(mf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open.WriteString("# EOF\n")
+	if !strings.Contains(open.String(), `# {trace_id="`) {
 		t.Error("no exemplar is on the page")
 	}
 	file := filepath.Join(t.TempDir(), "page.om")
-	if err := os.WriteFile(file, []byte(open), 0o600); err != nil {
+	if err := os.WriteFile(file, open.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(tool, "tsdb", "create-blocks-from", "openmetrics", file, t.TempDir()).CombinedOutput(); err != nil {

@@ -24,9 +24,10 @@ func TestStatusPagesAreServed(t *testing.T) {
 		status int
 		words  []string
 	}{
-		"/":           {http.StatusOK, []string{"round 1 ended", "http://10.0.0.7:8000/metrics", "auth: give a &lt;token&gt;", "no tpot histogram"}},
+		"/":           {http.StatusOK, []string{"round 1 ended", "http://10.0.0.7:8000/metrics", "Spans that match no engine", "pod vllm-7, in prod", "99, and 500 of other names dropped", "auth: give a &lt;token&gt;", "no tpot histogram"}},
 		"/engine/d":   {http.StatusOK, []string{"never seen", "give a &lt;token&gt;"}},
 		"/slo/chat":   {http.StatusOK, []string{"95 % of sequences have TTFT ≤ 250 ms and TPOT ≤ 25 ms"}},
+		"/engine/a":   {http.StatusOK, []string{"What its spans say", "91 by their process", "within 250 ms"}},
 		"/engine/no":  {http.StatusNotFound, []string{"There is no engine called", "engine/a"}},
 		"/slo/no":     {http.StatusNotFound, []string{"There is no SLO called", "slo/chat"}},
 		"/engine/a/b": {http.StatusNotFound, nil},

@@ -30,17 +30,27 @@ type enginePage struct {
 	Trust   []trustRow
 	Windows windowTable
 	Span    string
+	Spans   []trustRow // what became of its spans; none where none are taken in
+	Spreads []spread
 }
 
 // windowTable has the judgement windows as numbers, newest first.
 type windowTable struct {
-	SLOs []string
-	Rows []windowRow
+	SLOs  []string
+	Spans bool // a window waited for spans
+	Rows  []windowRow
 }
 
 type windowRow struct {
 	End, Length, Arrived, Sequences, Cancelled, Rejected, Failed, Lost string
-	Goodput                                                            []string // one for each objective
+	Spans                                                              string
+	Goodput                                                            []goodputCell // one for each objective
+}
+
+// goodputCell is what an objective says of a window, whether the two ends are one, and from what.
+type goodputCell struct {
+	Text, Evidence string
+	Exact          bool
 }
 
 // mostRanks is how many ranks of an engine have plots of their own.
@@ -77,6 +87,7 @@ func (p *pageMaker) engine(id string) (enginePage, bool) {
 	out.stages(p.frame, g.engines)
 	out.Ledger = p.frame.ledger("Where the HTTP requests of "+p.frame.span()+" went", g.engines)
 	out.Trust = p.trust(g.engines)
+	out.Spans, out.Spreads = p.spanRows(e), p.spreads(e, objectives)
 	out.Windows = windowsOf(e, objectives, p.now)
 	h := p.headline(out.Promises, nil)
 	if out.Row.PhaseClass != "good" || len(out.Promises) == 0 {
@@ -165,16 +176,33 @@ func windowsOf(e *fold.Engine, objectives []*slo.Objective, now float64) windowT
 		for _, o := range objectives {
 			switch v := verdict(&w, o.Name); {
 			case v == nil:
-				r.Goodput = append(r.Goodput, "–")
+				r.Goodput = append(r.Goodput, goodputCell{Text: "–"})
 			case !v.Judged:
-				r.Goodput = append(r.Goodput, "unknown: "+v.Reason)
+				r.Goodput = append(r.Goodput, goodputCell{Text: "unknown: " + v.Reason})
 			default:
-				r.Goodput = append(r.Goodput, counts(v.Lower, v.Upper)+" of "+count(v.Requests.N))
+				r.Goodput = append(r.Goodput, goodputCell{counts(v.Lower, v.Upper) + " of " + count(v.Requests.N), evidenceWord(v), v.Lower == v.Upper})
 			}
+		}
+		if r.Spans = windowSpans(&w); r.Spans != "" {
+			t.Spans = true
 		}
 		t.Rows = append(t.Rows, r)
 	}
 	return t
+}
+
+// windowSpans says how many sequences of a window have a span; "" where none were waited for.
+func windowSpans(w *fold.PastWindow) string {
+	at := slices.IndexFunc(w.Verdicts, func(v fold.Verdict) bool { return v.Spans.Expected })
+	if at < 0 {
+		return ""
+	}
+	s := &w.Verdicts[at].Spans
+	text := count(s.Seen)
+	if s.Unsure > 0 {
+		text += fmt.Sprintf(", %s near an edge", count(s.Unsure))
+	}
+	return text
 }
 
 // plusBoth is known only where both are.

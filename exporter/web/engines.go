@@ -108,6 +108,12 @@ func (p *pageMaker) engineRow(e *fold.Engine) engineRow {
 		r.Coverage = c
 	}
 	r.Remarks = remarks(e)
+	if every := p.view.Intervals[e.ID]; every > 1.001*p.view.Interval.Seconds() {
+		r.Remarks = append(r.Remarks, "polled every "+duration(every)+" only: its page is dear")
+	}
+	if s := &e.Spans; s.Expected && s.Completeness.Known {
+		r.Remarks = append(r.Remarks, "spans of "+ratio(s.Completeness.V)+" of sequences in its newest window")
+	}
 	return r
 }
 

@@ -253,9 +253,17 @@ func random(seed uint64) (View, []*slo.Objective) {
 				e.SLOs[k].Absent = pick()
 			}
 		}
+		if rng.IntN(2) == 0 {
+			e = oddlyTraced(e, rng)
+		}
 		engines = append(engines, e)
 	}
 	v := viewOf(engines...)
+	if rng.IntN(3) > 0 {
+		v.Inputs.Spans = &Spans{Outcomes: []fold.Tally{{Name: pick(), Count: rng.Uint64()}}, Refused: []fold.Tally{{Name: pick(), Count: 1}}}
+		v.Snapshot.Unmatched = fold.Unmatched{Counts: []fold.Tally{{Name: pick(), Count: 7}, {Name: fold.UnmatchedPod, Count: 1}},
+			Last: []fold.UnmatchedOrigin{{Reason: fold.UnmatchedPod, Origin: fact.Origin{Peer: pick(), PodName: pick(), Engine: pick()}, At: now - 900*rng.Float64()}}}
+	}
 	if rng.IntN(9) == 0 {
 		v.Snapshot = nil
 	}

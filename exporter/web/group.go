@@ -109,6 +109,9 @@ type tally struct {
 	sequences, firstTokens uint64
 	violations             []fold.Violation // in the order of the clauses
 	first, last            float64          // start of the oldest and end of the newest judged window
+	backing                backing
+	tokens                 fold.Tokens
+	classes                []fold.Class // in the order of the objective
 }
 
 // tallyOf adds up the judged windows that ended in (from, to].
@@ -124,6 +127,9 @@ func tallyOf(engines []*fold.Engine, name string, from, to float64) (t tally) {
 			if v == nil {
 				continue
 			}
+			t.backing.add(v)
+			addTokens(&t.tokens, v.Tokens)
+			t.classes = addClasses(t.classes, v.Classes)
 			if !v.Judged {
 				t.unjudged++
 				if w.End > newest {

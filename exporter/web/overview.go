@@ -56,6 +56,7 @@ type overview struct {
 	Sections []section
 	Engines  []engineRow
 	Trust    []trustRow
+	Strays   []strayRow
 	Span     string
 }
 
@@ -78,7 +79,10 @@ func (p *pageMaker) overview() overview {
 	slices.SortStableFunc(o.Sections, func(a, b section) int { return int(b.worst) - int(a.worst) })
 	o.Promises = append(o.Promises, p.orphans(o.Promises)...)
 	slices.SortStableFunc(o.Promises, func(a, b promiseRow) int { return int(b.state) - int(a.state) })
-	o.Engines, o.Trust = p.engineRows(), p.trust(all(s))
+	o.Engines, o.Trust = p.engineRows(), append(p.trust(all(s)), p.intakeRows()...)
+	if p.view.Inputs.Spans != nil {
+		o.Strays = p.strays()
+	}
 	o.Alerts = p.alerts(o.Engines)
 	if len(s.Engines) == 0 {
 		o.Empty = "No engine is configured, or discovery has found none. Add one under engines.targets in the configuration."
@@ -179,9 +183,13 @@ func (f frame) latency(points []fold.LatencyPoint, objectives []*slo.Objective, 
 	return out
 }
 
-// alerts name the engines that want a look: those whose counters contradict each other, and those that do not answer.
+// alerts name what the exporter was told to use and cannot, and the engines that want a look: those whose counters contradict each other, and those that do not answer.
 func (p *pageMaker) alerts(rows []engineRow) []hint {
 	const shown = 4
+	first := p.inputAlerts()
+	if p.view.Inputs.Spans != nil {
+		first = append(first, p.strayAlert()...)
+	}
 	var out []hint
 	for i := range p.view.Snapshot.Engines {
 		e := &p.view.Snapshot.Engines[i]
@@ -205,5 +213,5 @@ func (p *pageMaker) alerts(rows []engineRow) []hint {
 		rest := len(out) - shown
 		out = append(out[:shown], hint{Text: fmt.Sprintf("and %d more want a look", rest), Link: "#engines", LinkText: "engines"})
 	}
-	return out
+	return append(first, out...)
 }

@@ -63,6 +63,19 @@ func TestGoldenPages(t *testing.T) {
 			p, _ := m.slo("chat")
 			return render(t, "slo", p)
 		},
+		"spans": func() string { return render(t, "overview", maker(observed(), classed()).overview()) },
+		"spans-engine": func() string {
+			m := maker(observed(), classed())
+			m.root = "../"
+			p, _ := m.engine("a")
+			return render(t, "engine", p)
+		},
+		"spans-slo": func() string {
+			m := maker(observed(), classed())
+			m.root = "../"
+			p, _ := m.slo("chat")
+			return render(t, "slo", p)
+		},
 		"missing": func() string { return render(t, "missing", maker(trouble(), chat()).missing("engine", "x<y")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +170,7 @@ func drawnInside(t *testing.T, html string) {
 			t.Errorf("%q is drawn outside of the picture", text)
 		}
 	}
-	for _, plot := range strings.Split(html, `<svg viewBox="0 0 400 210"`)[1:] {
+	for _, plot := range strings.Split(html, `<svg viewBox="0 0 400 `)[1:] {
 		plot, _, _ = strings.Cut(plot, "</svg>")
 		for _, m := range numberInside.FindAllStringSubmatch(plot, -1) {
 			inside(m[1])
@@ -202,6 +215,13 @@ func TestStatesAreSaidInWords(t *testing.T) {
 		"an SLO that the only page cannot answer": {viewOf(blind), []string{
 			"unknown whether the promise is kept", "no tpot histogram: start the engine with", "No engine&#39;s page can answer this SLO, so there is no goodput to plot", "no window was judged",
 		}, []string{"No judgement window has been committed", "no sequences", "Without engine blind"}},
+		"a configuration that was not taken":            {View{Snapshot: viewOf().Snapshot, Inputs: Inputs{ReloadFailed: true, Reloaded: utc(now - 60)}}, []string{"has a mistake and is not in use: that of 07:59 UTC still is"}, nil},
+		"nothing is said of spans where none are taken": {viewOf(traced(engine("a", "m", 0, steady, chat()))), []string{"histograms"}, []string{"Spans taken in", "match no engine"}},
+		"spans, inputs with trouble, and a page that is dear": {observed(), []string{
+			"1 file of engines.files cannot be read", "2 targets are not polled", "1 file with a token, password", "polled every 8 s only",
+			"came in the last 10 min that match no engine", "1,234", "OTEL_RESOURCE_ATTRIBUTES=goodput.engine=ID", "pod vllm-&lt;b&gt;7, in prod", "66 min ago",
+			"from histograms, in 5 of 10 windows from spans too; 52.3 % of sequences have a span", "3: 1 long and 2 negative", "7,250, and 51,000 of other names dropped",
+		}, []string{"<b>7"}},
 		"trouble": {trouble(), []string{
 			"refused: nothing &lt;listens&gt;", "work is in flight, and nothing has moved for a minute", "give a token", "is no target any more",
 			"without engine blind: no tpot histogram", "No ledger of engine blind: the page has no http_requests_total", "60 HTTP requests unexplained",

@@ -103,6 +103,31 @@ func (a timeAxis) missingZones(sum []stretch) []zone {
 	return out
 }
 
+// exactHeight is the height of the strip under the axis that marks exact stretches.
+const exactHeight = 4
+
+// exactZones mark where the two ends of the sum are one, and how much of the time that is. Stretches that touch are one
+// zone.
+func (a timeAxis) exactZones(lower, upper []stretch) (out []zone, exact, all float64) {
+	var last float64 // where the zone before ended
+	for i, s := range lower {
+		all += s.to - s.from
+		if s.rate != upper[i].rate || len(s.missing) > 0 {
+			continue
+		}
+		exact += s.to - s.from
+		x0, x1 := a.x(s.from), a.x(s.to)
+		if n := len(out); n > 0 && last == s.from {
+			begin, _ := strconv.ParseFloat(out[n-1].X, 64)
+			out[n-1].Width = coordinate(x1 - begin)
+		} else {
+			out = append(out, zone{X: coordinate(x0), Y: coordinate(plotBottom), Width: coordinate(x1 - x0), Height: coordinate(exactHeight), Class: "exact"})
+		}
+		last = s.to
+	}
+	return out, exact, all
+}
+
 // valueAxis maps values to y.
 type valueAxis interface {
 	y(v float64) float64
@@ -175,17 +200,20 @@ func (l logarithmic) y(v float64) float64 {
 	return plotBottom - (plotBottom-l.top)*min(share, 1)
 }
 
-func (l logarithmic) ticks() []tick {
+func (l logarithmic) ticks() []tick { return logTicks(l.low, l.high, 6, l.y) }
+
+// logTicks are round values between two, as many of each decade as makes them at most so many.
+func logTicks(low, high float64, most int, place func(float64) float64) []tick {
 	for _, parts := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		var out []tick
-		for decade := math.Floor(math.Log10(l.low)); decade <= math.Log10(l.high); decade++ {
+		for decade := math.Floor(math.Log10(low)); decade <= math.Log10(high); decade++ {
 			for _, m := range parts {
-				if v := m * math.Pow(10, decade); v >= l.low && v <= l.high {
-					out = append(out, tick{At: coordinate(l.y(v)), Label: duration(v)})
+				if v := m * math.Pow(10, decade); v >= low && v <= high {
+					out = append(out, tick{At: coordinate(place(v)), Label: duration(v)})
 				}
 			}
 		}
-		if len(out) <= 6 {
+		if len(out) <= most {
 			return out
 		}
 	}

@@ -15,6 +15,7 @@ type promiseRow struct {
 	Word, Mark, Class                 string
 	Since, Reason                     string
 	Now, NowOf, Hour, HourOf          string
+	Evidence                          string // how exact the share of now is, and from what
 	Gauge                             gauge
 	Hints                             []hint
 	Without                           string
@@ -44,6 +45,9 @@ func (p *pageMaker) promise(g group, o *slo.Objective, at int) promiseRow {
 	r.Word, r.Mark, r.Class = s.state.word(), s.state.mark(), s.state.class()
 	r.Now, r.NowOf = shareWords(&s.now)
 	r.Hour, r.HourOf = shareWords(&s.hour)
+	if s.now.requests > 0 {
+		r.Evidence = s.now.backing.words()
+	}
 	r.Hints = p.frame.hints(g, o, &s)
 	if len(s.without) > 0 && s.state != unknown {
 		r.Without = "without engine " + list(s.without) + ": " + s.reason

@@ -86,6 +86,10 @@ func (f frame) rates(g group, o *slo.Objective) plot {
 	p.Paths = append(p.Paths, path{"offered", stepPath(drawn(f.columns(offered, offered, axis)), highOf)},
 		path{"throughput", stepPath(drawn(f.columns(throughput, throughput, axis)), highOf)})
 	f.rateWords(&p, g, o, offered, throughput, lower, upper)
+	zones, exact, all := f.axis.exactZones(lower, upper)
+	if p.Zones = append(p.Zones, zones...); exact > 0 {
+		p.Legend = append(p.Legend, legend{"exact", "exact", "the two ends of goodput are one, " + ago(exact) + " of " + ago(all)})
+	}
 	p.lackWords(gaps(ts, throughput), gaps(asked, offered))
 	return p
 }

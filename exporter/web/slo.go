@@ -17,6 +17,8 @@ type sloPage struct {
 	Promises []promiseRow
 	Sections []section
 	Engines  []sloEngine
+	Tokens   []tokenRow
+	Classes  []classRow
 	Empty    string
 	Span     string
 }
@@ -25,6 +27,7 @@ type sloPage struct {
 type sloEngine struct {
 	promiseRow
 	ID, EngineLink, Missed string
+	Evidence               string // of the hour
 }
 
 // slo makes the page of an objective; false when none of that name is configured or in sight.
@@ -43,6 +46,9 @@ func (p *pageMaker) slo(name string) (sloPage, bool) {
 				s.Ledger = ledgerBar{} // the requests of an engine are of no objective alone
 				out.Sections = append(out.Sections, s)
 				out.Engines = append(out.Engines, p.sloEngines(under, o)...)
+				now, hour := tallyOf(under.engines, name, p.now-recent, p.now), tallyOf(under.engines, name, p.now-mostSpan, p.now)
+				out.Tokens = append(out.Tokens, tokenRows(g.name, &now, &hour)...)
+				out.Classes = append(out.Classes, classRows(g.name, o, &now, &hour)...)
 			}
 		}
 	}
@@ -83,7 +89,7 @@ func (p *pageMaker) sloEngines(g group, o *slo.Objective) []sloEngine {
 		one := g
 		one.engines = []*fold.Engine{e}
 		t := tallyOf(one.engines, o.Name, p.now-mostSpan, p.now)
-		row := sloEngine{promiseRow: p.promise(one, o, 0), ID: e.ID, EngineLink: link("engine", e.ID), Missed: "–"}
+		row := sloEngine{promiseRow: p.promise(one, o, 0), ID: e.ID, EngineLink: link("engine", e.ID), Missed: "–", Evidence: t.backing.words()}
 		if t.requests > 0 {
 			row.Missed = counts(t.requests-t.upper, t.requests-t.lower)
 		}
@@ -101,6 +107,10 @@ func policyTerms(o *slo.Objective) []term {
 		return "are not counted"
 	}
 	pol := o.Policy
+	retries := "each counts for itself"
+	if pol.Retries == slo.RetriesLogical {
+		retries = "count as one request where one trace shows them in one window"
+	}
 	return []term{
 		{"population", "sequences: a request with n=2 is two"},
 		{"may qualify", "sequences that end with " + strings.Join(pol.Success, ", ")},
@@ -109,6 +119,7 @@ func policyTerms(o *slo.Objective) []term {
 		{"refused by the admission limit", words(pol.Admission)},
 		{"failed (5xx, error)", words(pol.Failed)},
 		{"lost with their process", words(pol.Lost)},
+		{"tries of one request", retries},
 		{"error budget", length(o.Window.Seconds()) + "; Prometheus keeps it, this page shows an hour"},
 	}
 }

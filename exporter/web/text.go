@@ -173,11 +173,25 @@ func population(f fact.Family) string {
 
 // promise writes an objective as a sentence: 95 % of sequences have TTFT ≤ 250 ms and TPOT ≤ 25 ms.
 func promise(o *slo.Objective) string {
-	parts := make([]string, len(o.Clauses))
-	for i, c := range o.Clauses {
+	text := percent(o.Objective) + " of sequences have " + clauseWords(o.Clauses)
+	var own []string
+	for _, c := range o.Classes.List {
+		if len(c.Clauses) > 0 {
+			own = append(own, c.Name)
+		}
+	}
+	if len(own) > 0 {
+		text += ", but for " + list(own) + " with clauses of their own"
+	}
+	return text
+}
+
+func clauseWords(clauses []slo.Clause) string {
+	parts := make([]string, len(clauses))
+	for i, c := range clauses {
 		parts[i] = metricNames[c.Metric] + " ≤ " + duration(c.Threshold)
 	}
-	return percent(o.Objective) + " of sequences have " + strings.Join(parts, " and ")
+	return strings.Join(parts, " and ")
 }
 
 // list joins names in words, and counts those beyond the first few.

@@ -27,6 +27,8 @@ type View struct {
 	Interval       time.Duration  // from the start of one round to the start of the next
 	Rounds, Missed uint64
 	Down           map[string]fact.Poll // the failed polls of the round, by target
+	Intervals      map[string]float64   // seconds between two polls, by engine; those left out are polled in each round
+	Inputs         Inputs
 }
 
 // Config is what the pages need. Logger may be left out.

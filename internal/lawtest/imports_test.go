@@ -44,7 +44,7 @@ var allowed = map[string]row{
 	"exporter/fold":    {pure: true, ours: []string{"exporter/fact", "exporter/hist", "exporter/slo"}},
 	"exporter/config":  {ours: []string{"exporter/fact", "exporter/slo"}, outside: []string{"gopkg.in/yaml.v3"}},
 	"exporter/sim":     {pure: true, seeded: true, ours: []string{"exporter/fact", "exporter/hist"}, outside: otlpTypes},
-	"exporter/web":     {ours: []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/hist", "exporter/slo"}},
+	"exporter/web":     {ours: []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/slo"}},
 	"exporter": {
 		ours:    []string{"exporter/catalog", "exporter/fact", "exporter/fold", "exporter/slo", "exporter/web"},
 		outside: []string{"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "google.golang.org/protobuf"},

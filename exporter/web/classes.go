@@ -1,0 +1,121 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
+)
+
+// tokenRow is the output tokens of a model's finished sequences under an objective.
+type tokenRow struct{ Model, When, Qualified, Missed, Of string }
+
+// tokenRows are the tokens of the last five minutes and of the hour; none where no window waited for spans.
+func tokenRows(model string, now, hour *tally) []tokenRow {
+	var out []tokenRow
+	for _, part := range []struct {
+		when string
+		t    *fold.Tokens
+	}{{"now", &now.tokens}, {"hour", &hour.tokens}} {
+		t := part.t
+		if !t.Known {
+			continue
+		}
+		all := t.Lower + t.MissedUpper
+		out = append(out, tokenRow{
+			Model: model, When: part.when, Of: count(all),
+			Qualified: fmt.Sprintf("%s (%s)", counts(t.Lower, t.Upper), share(t.Lower, min(t.Upper, all), all)),
+			Missed:    fmt.Sprintf("%s (%s)", counts(t.MissedLower, t.MissedUpper), share(t.MissedLower, min(t.MissedUpper, all), all)),
+		})
+	}
+	return out
+}
+
+func addTokens(sum *fold.Tokens, t fold.Tokens) {
+	if t.Known {
+		*sum = fold.Tokens{Known: true, Lower: sum.Lower + t.Lower, Upper: sum.Upper + t.Upper, MissedLower: sum.MissedLower + t.MissedLower, MissedUpper: sum.MissedUpper + t.MissedUpper}
+	}
+}
+
+// classRow is how one class of an objective stands on the engines of a model.
+type classRow struct{ Model, Name, Takes, Clauses, Sequences, Now, Hour, Tokens string }
+
+func classRows(model string, o *slo.Objective, now, hour *tally) []classRow {
+	var out []classRow
+	for i := range hour.classes {
+		c := &hour.classes[i]
+		r := classRow{Model: model, Name: c.Name, Sequences: counts(c.Seen, c.Seen+c.Unseen), Now: "nothing was seen", Hour: classShare(c), Tokens: "at least " + count(c.TokensLower)}
+		for k := range now.classes {
+			if now.classes[k].Name == c.Name {
+				r.Now = classShare(&now.classes[k])
+			}
+		}
+		r.Takes, r.Clauses = classTerms(o, c.Name)
+		out = append(out, r)
+	}
+	return out
+}
+
+// classShare is the interval of a class's share of sequences that met its clauses. What was not seen may be of the class
+// and have missed, which makes the least, or be of the class and have met them: (g+u)/(s+u) grows with u.
+func classShare(c *fold.Class) string {
+	all := c.Seen + c.Unseen
+	return share(c.Lower, min(c.Upper, all), all)
+}
+
+// classTerms say what a class takes and what it promises.
+func classTerms(o *slo.Objective, name string) (takes, promises string) {
+	clauses := o.Clauses
+	takes = "what no other class takes"
+	for i, c := range o.Classes.List {
+		if c.Name != name {
+			continue
+		}
+		if len(c.Clauses) > 0 {
+			clauses = c.Clauses
+		}
+		takes = classTakes(&o.Classes, i)
+	}
+	return takes, clauseWords(clauses)
+}
+
+// classTakes says which sequences the i-th class takes.
+func classTakes(cs *slo.Classes, i int) string {
+	c := cs.List[i]
+	if c.Name == slo.ClassOther {
+		return "what no other class takes"
+	}
+	if cs.By == slo.ByAttribute {
+		return cs.Attribute + " is " + list(c.Values)
+	}
+	unit := strings.ReplaceAll(string(cs.By), "_", " ")
+	switch {
+	case c.AtMost > 0 && i > 0:
+		return fmt.Sprintf("%s to %s %s", count(cs.List[i-1].AtMost+1), count(c.AtMost), unit)
+	case c.AtMost > 0:
+		return fmt.Sprintf("up to %s %s", count(c.AtMost), unit)
+	case i > 0:
+		return fmt.Sprintf("more than %s %s", count(cs.List[i-1].AtMost), unit)
+	}
+	return "any number of " + unit
+}
+
+// addClasses adds the classes of a window to a sum.
+func addClasses(sum []fold.Class, classes []fold.Class) []fold.Class {
+	for _, c := range classes {
+		at := -1
+		for i := range sum {
+			if sum[i].Name == c.Name {
+				at = i
+			}
+		}
+		if at < 0 {
+			sum = append(sum, c)
+			continue
+		}
+		s := &sum[at]
+		s.Seen, s.Unseen, s.Lower, s.Upper, s.TokensLower = s.Seen+c.Seen, s.Unseen+c.Unseen, s.Lower+c.Lower, s.Upper+c.Upper, s.TokensLower+c.TokensLower
+	}
+	return sum
+}
