@@ -92,17 +92,31 @@ func perform(ctx context.Context, env, exporter, logs string) (*play, error) {
 		return nil, err
 	}
 	p := &play{
-		engine:   vllm{env: env, logs: logs, port: port, otlp: fmt.Sprintf("http://127.0.0.1:%d/v1/traces", otlpPort), niceness: 10},
-		exporter: exporter, config: filepath.Join(logs, "goodput.yaml"),
+		engine:   vllm{env: env, logs: logs, port: port, spans: fmt.Sprintf("127.0.0.1:%d", otlpPort), niceness: 10},
+		exporter: exporter, config: filepath.Join(logs, "goodput.yaml"), asked: filepath.Join(logs, "asked.yaml"),
 		say: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 		},
 	}
-	server := serveHTTP(l, &p.receiver)
+	if p.tee.HTTP, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	if p.tee.GRPC, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	server := serveHTTP(l, &p.tee)
 	defer server.Close()
-	config := configuration + fmt.Sprintf("engines:\n  targets:\n    - {id: live, url: %q}\n", p.engine.url()+"/metrics")
-	if err := os.WriteFile(p.config, []byte(config), 0o600); err != nil {
+	if err := p.configure(); err != nil {
 		return nil, err
 	}
 	return p, p.run(ctx)
+}
+
+// configure writes the exporter's configuration, and for engine-flags another in which spans go by way of the tee.
+func (p *play) configure() error {
+	text := configuration + fmt.Sprintf("engines:\n  targets:\n    - {id: live, url: %q}\n", p.engine.url()+"/metrics")
+	if err := os.WriteFile(p.config, fmt.Appendf(nil, "%sspans: {listen: %q, grpc_listen: %q}\n", text, p.tee.HTTP, p.tee.GRPC), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(p.asked, fmt.Appendf(nil, "%sspans: {listen: %q}\n", text, p.engine.spans), 0o600)
 }

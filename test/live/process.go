@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/test/live/otlp"
 )
 
 // process is a program that was started, with everything that it started in turn.
@@ -89,7 +91,7 @@ type vllm struct {
 	env      string // directory made by test/live/install
 	logs     string // directory for what it prints
 	port     int
-	otlp     string // where its spans go
+	spans    string // address where its spans go, by whichever protocol
 	niceness int
 }
 
@@ -105,8 +107,11 @@ const (
 
 func (v vllm) url() string { return "http://127.0.0.1:" + strconv.Itoa(v.port) }
 
-// plain is the command that starts an engine with its defaults, in the form in which engine-flags prints a command.
-const plain = `vllm serve "$MODEL"`
+// plain is the command that starts an engine with its defaults, in the form in which engine-flags prints a command. It
+// sends its spans by gRPC, as vLLM does when it is told nothing else, and does not say which engine it is.
+func (v vllm) plain() string {
+	return `vllm serve "$MODEL" --otlp-traces-endpoint http://` + v.spans
+}
 
 // start launches an engine with a command as a person would paste it into a shell, followed by what the run needs beside
 // it, and waits until the engine answers.
@@ -114,13 +119,12 @@ func (v vllm) start(ctx context.Context, name, command string) (*process, error)
 	// With float32 the attention kernel needs no AMX: the one for bfloat16 dies of an illegal instruction where the
 	// processor says that it has AMX and the machine does not permit it.
 	own := fmt.Sprintf("--served-model-name %s --load-format dummy --host 127.0.0.1 --port %d --dtype float32 --max-model-len 2048 "+
-		"--enforce-eager --max-num-seqs %d --max-num-queued-reqs %d --otlp-traces-endpoint %s", model, v.port, seats, queue, v.otlp)
+		"--enforce-eager --max-num-seqs %d --max-num-queued-reqs %d", model, v.port, seats, queue)
 	p, err := launch(name, filepath.Join(v.logs, name+".log"), []string{
 		"PATH=" + filepath.Join(v.env, "bin") + ":" + os.Getenv("PATH"), "MODEL=" + filepath.Join(v.env, "model"),
 		"HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", // nothing goes out
 		"VLLM_CPU_KVCACHE_SPACE=1",    // GiB
 		"VLLM_CPU_OMP_THREADS_BIND=0", // one core computes, the rest is for the front end, the clients and the exporter
-		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf",
 	}, "nice", "-n", strconv.Itoa(v.niceness), "/bin/sh", "-c", strings.TrimSpace(command)+" "+own)
 	if err != nil {
 		return nil, err
@@ -151,9 +155,14 @@ func freePort() (int, error) {
 	return port, l.Close()
 }
 
+func freeAddress() (string, error) {
+	port, err := freePort()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
+}
+
 // serveHTTP answers on a listener until it is closed.
 func serveHTTP(l net.Listener, h http.Handler) *http.Server {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, Protocols: otlp.Protocols()}
 	go func() {
 		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			fmt.Fprintln(os.Stderr, "live:", err)

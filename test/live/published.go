@@ -30,15 +30,27 @@ type window struct {
 	End         float64 `json:"end"`
 	Partial     bool    `json:"partial"`
 	Arrived     count   `json:"arrived"`
+	Failed      count   `json:"failed"`
+	Cancelled   count   `json:"cancelled"`
 	Sequences   uint64  `json:"sequences"`
 	SequencesOK bool    `json:"sequences_ok"`
 	Requests    uint64  `json:"requests"`
 	Lower       uint64  `json:"lower"`
 	Upper       uint64  `json:"upper"`
 	Evidence    string  `json:"evidence"`
+	Spans       seen    `json:"spans"`
 	Method      string  `json:"method"`
 	Note        string  `json:"note"`
 	Reason      string  `json:"reason"`
+}
+
+// seen is what the spans of a window contributed to it.
+type seen struct {
+	Expected bool   `json:"expected"`
+	Seen     uint64 `json:"seen"`
+	Unsure   uint64 `json:"unsure"`
+	Complete bool   `json:"complete"`
+	Conflict bool   `json:"conflict"`
 }
 
 // quantile says that an order statistic of a sliding window lies in (Lower, Upper].

@@ -17,15 +17,16 @@ import (
 // record is all that was seen and said in a run. It can be kept in a file, so that a contradiction can be looked at
 // again.
 type record struct {
-	About     []string           // versions, machine and time, for a person
-	Took      []time.Duration    // until each engine answered
-	Checks    []string           // what check said of each engine
-	Flags     string             // what engine-flags printed
-	Lives     []life             // of the engines
-	Requests  []load.Seen        // what the clients saw
-	Spans     []otlp.Span        // what the engines said of their sequences
-	Published *published         // what the exporter said
-	Samples   map[string]float64 // its last page
+	About     []string              // versions, machine and time, for a person
+	Took      []time.Duration       // until each engine answered
+	Checks    []string              // what check said of each engine
+	Flags     string                // what engine-flags printed
+	Lives     []life                // of the engines
+	Requests  []load.Seen           // what the clients saw
+	Spans     []otlp.Span           // what the engines said of their sequences
+	Taken     map[string]otlp.Taken // of that, what the exporter took, by protocol
+	Published *published            // what the exporter said
+	Samples   map[string]float64    // its last page
 }
 
 // about says what was run, where and when.

@@ -20,8 +20,10 @@ func report(w io.Writer, r *record) (wrong int) {
 	}
 	wrong += reportChecks(w, r)
 	wrong += reportLedger(w, compareLedger(r.Samples, ledgerOf(t, r.Published)))
-	wrong += reportWindows(w, judgeWindows(t, r.Published, promises))
+	windows := judgeWindows(t, r.Published, promises)
+	wrong += reportWindows(w, windows)
 	wrong += reportSums(w, r)
+	wrong += reportSpans(w, r, windows)
 	percentiles, unknown := judgePercentiles(t, r.Published, r.Published.Quantiles)
 	fmt.Fprint(w, "### Percentiles at the end, ms\n\n")
 	wrong += reportPercentiles(w, percentiles)

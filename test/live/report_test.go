@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/internal/golden"
+	"github.com/goodput-exporter/goodput-exporter/test/live/otlp"
 )
 
 // TestReport prints a little run in which one window, one percentile and one line of the ledger contradict the truth.
@@ -33,9 +34,16 @@ goodput_requests_lost_total{engine="live"} 0
 goodput_slo_requests_total{engine="live",slo="chat"} 21
 goodput_slo_qualified_requests_lower_total{engine="live",slo="chat"} 14
 goodput_slo_qualified_requests_upper_total{engine="live",slo="chat"} 17
+goodput_spans_received_total{outcome="taken"} 20
+goodput_spans_received_total{outcome="other_name"} 31
+goodput_spans_matched_total{engine="live",by="address"} 12
+goodput_spans_matched_total{engine="live",by="engine"} 8
+goodput_spans_unused_total{engine="live",reason="outside"} 3
+goodput_spans_unused_total{engine="live",reason="late"} 0
 `)}
+	p.Taken = map[string]otlp.Taken{"grpc": {Messages: 2, Spans: 12}, "http": {Messages: 1, Spans: 8}}
 	p.Published.Windows = []window{
-		{SLO: "chat", Start: 10, End: 20, Sequences: 21, SequencesOK: true, Requests: 21, Lower: 12, Upper: 14, Evidence: "histogram"},
+		{SLO: "chat", Start: 10, End: 20, Sequences: 21, SequencesOK: true, Requests: 21, Lower: 12, Upper: 14, Evidence: "both", Spans: seen{Expected: true, Seen: 20, Unsure: 1}},
 		{SLO: "quick", Start: 10, End: 20, Sequences: 21, SequencesOK: true, Reason: "18 ms is inside a bucket"},
 		{SLO: "chat", Start: 20, End: 30, Partial: true, Lower: 2, Upper: 3, Evidence: "histogram"},
 	}
@@ -82,5 +90,34 @@ func TestCheckHasToBeContentWithTheFlags(t *testing.T) {
 		if got := reportChecks(io.Discard, &record{Checks: []string{"refused", second}}); got != want {
 			t.Errorf("%q: %d contradictions, want %d", second, got, want)
 		}
+	}
+}
+
+// TestReportSpans: what the exporter says of spans is held against the spans.
+func TestReportSpans(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*record)
+		wrong  int
+	}{
+		"all is well":                                   {func(*record) {}, 0},
+		"an exporter that takes none in":                {func(r *record) { r.Taken, r.Samples = nil, nil }, 0},
+		"a span was taken and is not counted":           {func(r *record) { r.Samples[`goodput_spans_received_total{outcome="taken"}`] = 1 }, 2},
+		"a span is of no engine and is not counted":     {func(r *record) { r.Samples[`goodput_spans_matched_total{engine="live",by="only"}`] = 1 }, 1},
+		"a sequence was seen of which no span was sent": {func(r *record) { r.Published.Windows[0].Spans.Seen = 3 }, 1},
+		"spans and page contradict each other":          {func(r *record) { r.Published.Windows[0].Spans.Conflict = true }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world{}
+			w.witnessed(11, 0.2, 1, 41)
+			w.witnessed(12, 0.2, 1, 41)
+			r := &record{Published: polled(0, 30), Taken: map[string]otlp.Taken{"http": {Messages: 1, Spans: 2}}, Samples: page(`goodput_spans_received_total{outcome="taken"} 2
+goodput_spans_matched_total{engine="live",by="only"} 2
+`)}
+			r.Published.Windows = []window{{SLO: "chat", Start: 10, End: 20, Sequences: 2, SequencesOK: true, Lower: 2, Upper: 2, Evidence: "both", Spans: seen{Expected: true, Seen: 2, Complete: true}}}
+			c.change(r)
+			if got := reportSpans(io.Discard, r, judgeWindows(w.truth(), r.Published, promises)); got != c.wrong {
+				t.Errorf("%d contradictions, want %d", got, c.wrong)
+			}
+		})
 	}
 }

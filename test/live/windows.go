@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // judged is a published interval beside what is true of its window.
 type judged struct {
 	window
@@ -8,17 +10,28 @@ type judged struct {
 	// differ by those that ended so near to one of its pages that they may be on either side, and by those of which only
 	// the client knows.
 	n, good     [2]int
-	byClient    int // that kept the promise by the client's clock alone, all taken at face value
-	unwitnessed int // sequences in the window without a span of the engine's
+	byClient    int       // that kept the promise by the client's clock alone, all taken at face value
+	unwitnessed int       // sequences in the window without a span of the engine's
+	lags        []float64 // from the end of each of the others to when its span came, seconds, sorted
 }
 
 // slack is how many sequences of a window may differ where the client is the only witness: testdata/README.md allows
 // one in a hundred of them.
 func (j *judged) slack() float64 { return 0.01 * float64(j.unwitnessed) }
 
-// holds reports whether the published interval can be true.
+// holds reports whether the published interval can be true. Where the exporter says that it had the span of every sequence
+// it has to know the number, but for what the page leaves open of requests that did not finish.
 func (j *judged) holds() bool {
+	if j.Spans.Complete && !j.open() && j.Lower != j.Upper {
+		return false
+	}
 	return float64(j.Lower) <= float64(j.good[1])+j.slack() && float64(j.Upper) >= float64(j.good[0])-j.slack()
+}
+
+// open says that the page does not tell how many requests were cancelled and how many failed, which makes an interval
+// wider whatever spans there are.
+func (j *judged) open() bool {
+	return j.Failed.Lower != j.Failed.Upper || j.Cancelled.Lower != j.Cancelled.Upper
 }
 
 // counts reports whether the published number of sequences can be true.
@@ -59,10 +72,13 @@ func judge(t *truth, p *published, w window, pr promise) judged {
 		}
 		j.n[1]++
 		j.good[1] += one(maybe)
-		if !s.fromEngine {
+		if s.fromEngine {
+			j.lags = append(j.lags, s.span.Received-s.end)
+		} else {
 			j.unwitnessed++
 		}
 	}
+	slices.Sort(j.lags)
 	j.byClient = clientGood(t, w, pr)
 	return j
 }

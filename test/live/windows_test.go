@@ -53,6 +53,14 @@ func TestJudgeWindows(t *testing.T) {
 			func(w *world) { w.witnessed(11, 0.2, 1, 41) },
 			window{Sequences: 2, Lower: 1, Upper: 1}, [2]int{1, 1}, [2]int{1, 1}, 1, true, false,
 		},
+		"an exporter that has every span has to know the number": {
+			func(w *world) { w.witnessed(11, 0.2, 1, 41) },
+			window{Sequences: 1, Lower: 0, Upper: 1, Spans: seen{Complete: true}}, [2]int{1, 1}, [2]int{1, 1}, 1, false, true,
+		},
+		"it need not where the page leaves open how many were cancelled": {
+			func(w *world) { w.witnessed(11, 0.2, 1, 41) },
+			window{Sequences: 1, Lower: 0, Upper: 1, Spans: seen{Complete: true}, Cancelled: count{0, 1, true}}, [2]int{1, 1}, [2]int{1, 1}, 1, true, true,
+		},
 		"one of two sequences has ended when the client hangs up": {
 			func(w *world) {
 				w.request(11, 0.2, 1, 41, cancelledAt(12))

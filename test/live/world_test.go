@@ -33,7 +33,7 @@ func (w *world) witnessed(start, ttft, e2e float64, output int) {
 // span tells of a sequence of the last request.
 func (w *world) span(start, ttft, e2e float64, output int) {
 	id := w.requests[len(w.requests)-1].ID
-	w.spans = append(w.spans, otlp.Span{ID: "cmpl-" + id + "-0", Start: start, End: start + e2e, TTFT: ttft, E2E: e2e, Queue: 0, Prefill: ttft, Decode: e2e - ttft, Completion: output})
+	w.spans = append(w.spans, otlp.Span{ID: "cmpl-" + id + "-0", Start: start, End: start + e2e, TTFT: ttft, E2E: e2e, Queue: 0, Prefill: ttft, Decode: e2e - ttft, Completion: output, Received: start + e2e + 2})
 }
 
 func (w *world) truth() *truth {

@@ -1,14 +1,11 @@
-// Package otlp takes the spans that an engine sends over OTLP/HTTP: its own record of every sequence that it finished,
-// by which the client's clock and the exporter's intervals can be judged. It reads as much of the protocol as that takes.
+// Package otlp reads the spans that an engine sends to the exporter, on their way there: the engine's own record of every
+// sequence that it finished, by which the client's clock and the exporter's intervals can be judged. It reads as much of the
+// protocol as that takes, and shares no code with the exporter's receiver.
 package otlp
 
 import (
 	"fmt"
-	"io"
 	"math"
-	"net/http"
-	"slices"
-	"sync"
 )
 
 // Span is one finished sequence by the engine's own account. Times are unix seconds, durations seconds.
@@ -19,6 +16,7 @@ type Span struct {
 	Queue, Prefill     float64
 	Decode             float64
 	Prompt, Completion int
+	Received           float64 // when its message came
 }
 
 // TPOT is the time per output token after the first; false for an answer of one token.
@@ -31,38 +29,6 @@ func (s *Span) TPOT() (float64, bool) {
 
 // maxBatch bounds what one batch may hold; an engine sends 512 spans of about 1 kB.
 const maxBatch = 16 << 20
-
-// Receiver is an endpoint for batches of spans. It is safe for concurrent use.
-type Receiver struct {
-	mu    sync.Mutex
-	spans []Span
-	errs  []error
-}
-
-// ServeHTTP takes a batch. Spans of other names than llm_request are passed over.
-func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBatch))
-	var spans []Span
-	if err == nil {
-		spans, err = Decode(body)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.errs = append(r.errs, err)
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	r.spans = append(r.spans, spans...)
-	w.Header().Set("Content-Type", "application/x-protobuf") // and an empty message: all of it was taken
-}
-
-// Spans returns what has come so far, and what could not be read.
-func (r *Receiver) Spans() ([]Span, []error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.spans), slices.Clone(r.errs)
-}
 
 // The numbers of the fields that are read, of opentelemetry-proto's trace.proto and common.proto.
 const (

@@ -5,10 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"io"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -106,38 +103,6 @@ func TestSpansOfRealEngines(t *testing.T) {
 				t.Errorf("%d spans were read, and %d of the recorded ones were not found", n, left)
 			}
 		})
-	}
-}
-
-func TestReceiver(t *testing.T) {
-	var r Receiver
-	server := httptest.NewServer(&r)
-	defer server.Close()
-	post := func(body []byte) int {
-		response, err := http.Post(server.URL+"/v1/traces", "application/x-protobuf", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		if answer, _ := io.ReadAll(response.Body); response.StatusCode == http.StatusOK && len(answer) > 0 {
-			t.Errorf("the answer is not an empty message: %q", answer)
-		}
-		return response.StatusCode
-	}
-	b := batches(t, "vllm-0.32-spec")
-	good := b[len(b)-1]
-	if got := post(good); got != http.StatusOK {
-		t.Errorf("a batch of a real engine: %d", got)
-	}
-	if got := post(good[:len(good)-1]); got != http.StatusBadRequest {
-		t.Errorf("a batch that was cut: %d", got)
-	}
-	if got := post(make([]byte, maxBatch+1)); got != http.StatusBadRequest {
-		t.Errorf("a batch that is too large: %d", got)
-	}
-	spans, errs := r.Spans()
-	if want, _ := Decode(good); len(spans) != len(want) || len(want) == 0 || len(errs) != 2 {
-		t.Errorf("%d spans and %d errors, want %d and 2", len(spans), len(errs), len(want))
 	}
 }
 
