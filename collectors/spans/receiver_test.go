@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 func usualConfig() Config {
@@ -80,7 +80,7 @@ func (r *Receiver) url() string {
 	return "http://" + address + tracesPath
 }
 
-// sent is a client of gRPC whose messages are bytes; answers are ExportTraceServiceResponses.
+// dial connects to a receiver over gRPC.
 func dial(t testing.TB, r *Receiver, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	_, address := r.Addrs()
@@ -93,12 +93,12 @@ func dial(t testing.TB, r *Receiver, options ...grpc.DialOption) *grpc.ClientCon
 	return c
 }
 
-// export calls a method with a message of the official types.
-func call1(t testing.TB, c *grpc.ClientConn, method string, data *tracepb.TracesData, options ...grpc.CallOption) (rejected uint64, detail string, _ error) {
+// invoke calls a method with a message of the official types.
+func invoke(t testing.TB, c *grpc.ClientConn, method string, data *tracepb.TracesData, options ...grpc.CallOption) (rejected uint64, detail string, _ error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	var answer tracepb.TracesData // any message: what it does not know is kept as it came
+	var answer emptypb.Empty // keeps the fields that it does not know as they came
 	err := c.Invoke(ctx, method, data, &answer, options...)
 	if err == nil {
 		rejected, detail = partialSuccess(t, wire(t, &answer))
@@ -106,7 +106,7 @@ func call1(t testing.TB, c *grpc.ClientConn, method string, data *tracepb.Traces
 	return rejected, detail, err
 }
 
-// partialSuccess reads an ExportTraceServiceResponse. Its field 1 has the number and wire type of TracesData's.
+// partialSuccess reads an ExportTraceServiceResponse, whose Go package would bring a gateway along.
 func partialSuccess(t testing.TB, body []byte) (rejected uint64, detail string) {
 	t.Helper()
 	var f field
@@ -309,5 +309,3 @@ func TestAnOpenDoorIsSaidOnce(t *testing.T) {
 		})
 	}
 }
-
-var _ = slices.Sorted[string]

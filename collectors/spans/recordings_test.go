@@ -115,7 +115,7 @@ func TestEveryRecordedMessage(t *testing.T) {
 					t.Fatalf("message %d: %v, refused %+v", i, err, b.Refused)
 				}
 				other += b.Other
-				others += foreign(t, m.Body)
+				others += strangers(t, m.Body)
 				got = append(got, b.Spans...)
 			}
 			all := lines[truth](t, name+"/engine_truth.jsonl.gz", "")
@@ -146,8 +146,8 @@ func TestEveryRecordedMessage(t *testing.T) {
 	}
 }
 
-// foreign counts, by the official types, the spans that stand for no request.
-func foreign(t *testing.T, body []byte) (n uint64) {
+// strangers counts, by the official types, the spans that stand for no request.
+func strangers(t *testing.T, body []byte) (n uint64) {
 	var data tracepb.TracesData
 	if err := proto.Unmarshal(body, &data); err != nil {
 		t.Fatal(err)
