@@ -23,6 +23,9 @@ func objective(name string, share float64, window time.Duration) slo.Objective {
 	return slo.Objective{Name: name, Objective: share, Window: window}
 }
 
+// withClasses is the configuration that has everything that rules are made for.
+const withClasses = "an objective with classes beside one without"
+
 // configurations are rule sets that every check below is made on.
 func configurations(t testing.TB) map[string]Groups {
 	t.Helper()
@@ -32,6 +35,8 @@ func configurations(t testing.TB) map[string]Groups {
 	}
 	matched := objective("matched", 0.95, 30*days)
 	matched.Match.Model = regexp.MustCompile(`^(?:llama.*)$`)
+	split := objective("split", 0.95, 30*days)
+	split.Classes = slo.Classes{By: slo.ByPromptTokens, List: []slo.Class{{Name: "short", AtMost: 1000}, {Name: "long"}}}
 	all := map[string]Groups{"the committed ones": committed(t)}
 	for name, o := range map[string]Options{
 		"one objective":              {Objectives: []slo.Objective{objective("chat", 0.95, 30*days)}},
@@ -43,6 +48,7 @@ func configurations(t testing.TB) map[string]Groups {
 		"an hour and a year":         {Objectives: []slo.Objective{objective("short", 0.9, time.Hour), objective("long", 0.9, 365*days)}},
 		"dots, dashes and a boolean": {Objectives: []slo.Objective{objective("chat.gold-1", 0.95, 30*days), objective("No", 0.95, 90*time.Minute), objective("1e3", 0.95, 30*days)}},
 		"a pattern of models":        {Objectives: []slo.Objective{matched}},
+		withClasses:                  {Objectives: []slo.Objective{objective("chat", 0.95, 30*days), split}},
 		"another job and label":      {Objectives: []slo.Objective{objective("chat", 0.95, 30*days)}, Job: "monitoring/goodput \"x\"", NodeLabel: "node"},
 	} {
 		g, err := Build(o)
@@ -66,9 +72,32 @@ func TestRulesOfManyConfigurationsAreValid(t *testing.T) {
 }
 
 func TestRecordingRules(t *testing.T) {
-	for _, name := range []string{"recording", "rates"} {
+	for _, name := range []string{"recording", "rates", "spans"} {
 		if err := judgeCommitted(t, name); err != nil {
 			t.Error(err)
+		}
+	}
+	if said, passed := judge(t, "classes", configurations(t)[withClasses]); !passed {
+		t.Error(said)
+	}
+}
+
+// TestClassesHaveRulesWhereThereAreSome: without classes no rule speaks of them.
+func TestClassesHaveRulesWhereThereAreSome(t *testing.T) {
+	for name, g := range configurations(t) {
+		found := 0
+		for _, group := range g {
+			for _, r := range group.Rules {
+				if strings.Contains(r.Record, "class") {
+					found++
+				}
+			}
+		}
+		switch {
+		case name == withClasses && found == 0:
+			t.Errorf("%s: no rule of a class", name)
+		case name != withClasses && name != "the committed ones" && found > 0:
+			t.Errorf("%s: %d rules of classes", name, found)
 		}
 	}
 }
@@ -86,8 +115,8 @@ func TestRecordedNamesAreDeclared(t *testing.T) {
 	for _, name := range catalog.RuleNames() {
 		known[name] = true
 	}
-	series := regexp.MustCompile(`\b(goodput_[a-z0-9_]+|model(_slo)?:[a-z0-9_:]+)`)
-	for _, group := range committed(t) {
+	series := regexp.MustCompile(`\b(goodput_[a-z0-9_]+|model(_slo(_class)?)?:[a-z0-9_:]+)`)
+	for _, group := range configurations(t)[withClasses] {
 		for _, r := range group.Rules {
 			recorded = append(recorded, r.Record)
 			for _, name := range series.FindAllString(r.Expr, -1) {

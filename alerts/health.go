@@ -14,7 +14,7 @@ const stalePoll = 300
 func (o *Options) health() []Rule {
 	target := "cluster, job, " + o.NodeLabel
 	where := "{{ $labels." + o.NodeLabel + " }}"
-	return []Rule{
+	return append([]Rule{
 		o.engineDown(target, where),
 		o.engineMute(target, where),
 		o.exporterDown(target, where),
@@ -35,7 +35,7 @@ func (o *Options) health() []Rule {
 			"The exporter on "+where+" could not read its configuration",
 			"It goes on with the configuration that it had before."),
 		enginePolledTwice(),
-	}
+	}, spanAlerts(target, where)...)
 }
 
 func maxBy(labels, series string) string { return fmt.Sprintf("max by (%s) (%s)", labels, series) }

@@ -29,7 +29,7 @@ const (
 var (
 	comparison = regexp.MustCompile(` (==|>=|<=|>|<) `)
 	flips      = map[string]string{"==": "!=", ">": "<", "<": ">", ">=": "<", "<=": ">"}
-	span5m     = regexp.MustCompile(`(rate|increase)(5m|30m|1h|6h|3d)\b|\[(1h)`)
+	span5m     = regexp.MustCompile(`(rate|increase)(5m|30m|1h|6h|3d)\b|\[(5m|30m|1h|6h)`)
 	otherSpan  = map[string]string{"5m": "1h", "30m": "6h", "1h": "5m", "6h": "30m", "3d": "6h"}
 	labelList  = regexp.MustCompile(`\b(by|on) \(([^()]*)\)`)
 	selector   = regexp.MustCompile(`\{([a-z]+)="[^"]*"\}`)
@@ -128,6 +128,8 @@ func equivalent(r Rule, m mutant) bool {
 	case r.Alert == "GoodputExporterDown" && m.what == "on at 160 loses job": // the selector on its right has one job
 		return true
 	case r.Alert == "GoodputCollapse" && m.what == "5m at 299 becomes 1h": // only whether it is there matters
+		return true
+	case r.Alert == "GoodputSpansMissing" && m.what == "30m at 193 becomes 6h": // it is multiplied by 0
 		return true
 	}
 	return false

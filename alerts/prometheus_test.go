@@ -99,7 +99,7 @@ func alertNames(g Groups) (names []string) {
 	return names
 }
 
-var recordedName = regexp.MustCompile(`\bmodel(_slo)?:[a-z0-9_:]+`)
+var recordedName = regexp.MustCompile(`\bmodel(_slo(_class)?)?:[a-z0-9_:]+`)
 
 // needed are the rules of one alert and the recording rules that they read: what its test has to evaluate.
 func needed(g Groups, alert string) (out Groups) {

@@ -9,9 +9,10 @@ import (
 // What sums are taken by. Every rule names its labels, so that the restart of an exporter, which changes pod and instance, neither
 // splits a series nor lets two sides of a division meet more than one partner.
 const (
-	byModel    = "by (cluster, model)"
-	byModelSLO = "by (cluster, model, slo)"
-	onModel    = "on (cluster, model)"
+	byModel         = "by (cluster, model)"
+	byModelSLO      = "by (cluster, model, slo)"
+	byModelSLOClass = "by (cluster, model, slo, class)"
+	onModel         = "on (cluster, model)"
 )
 
 // shortRates are the rates that alerts react with.

@@ -92,7 +92,7 @@ func TestQueriesOfDocumentsParse(t *testing.T) {
 	for _, f := range append(files, "../docs/alerts.md") {
 		for _, q := range queries(t, f) {
 			g[0].Rules = append(g[0].Rules, Rule{Record: fmt.Sprintf("q:q%d:q", len(g[0].Rules)), Expr: q})
-			for _, name := range regexp.MustCompile(`\b(goodput_[a-z0-9_]+|model(_slo)?:[a-z0-9_:]+)\b`).FindAllString(q, -1) {
+			for _, name := range regexp.MustCompile(`\b(goodput_[a-z0-9_]+|model(_slo(_class)?)?:[a-z0-9_:]+)\b`).FindAllString(q, -1) {
 				if !slices.Contains(known, name) && !strings.Contains(q, "__name__=~") {
 					t.Errorf("%s asks for %s, which does not exist", f, name)
 				}
