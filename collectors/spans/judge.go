@@ -59,12 +59,19 @@ const (
 // judge is the request that a span tells of, or why it cannot be.
 func (r *raw) judge(received float64) (q fact.Request, no *objection) {
 	r.completeV0()
-	for _, check := range []func(*raw) *objection{(*raw).identity, (*raw).complete, (*raw).possible, (*raw).tokens} {
-		if no := check(r); no != nil {
-			return q, no
-		}
+	if no = r.identity(); no == nil {
+		no = r.complete()
 	}
-	if no := r.times(received); no != nil {
+	if no == nil {
+		no = r.possible()
+	}
+	if no == nil {
+		no = r.tokens()
+	}
+	if no == nil {
+		no = r.times(received)
+	}
+	if no != nil {
 		return q, no
 	}
 	n := &r.numbers

@@ -1,6 +1,8 @@
 package spans
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
@@ -151,6 +153,7 @@ func (w *walk) scopeSpans(data []byte) (err *Error) {
 		}
 		wanted, err := w.wanted(f.bytes)
 		if err == nil && wanted {
+			w.expect(len(data)/len(f.bytes) + 1)
 			err = w.span(f.bytes)
 		} else if err == nil {
 			w.batch.Other++
@@ -160,6 +163,14 @@ func (w *walk) scopeSpans(data []byte) (err *Error) {
 		}
 	}
 	return nil
+}
+
+// expect makes room for about as many spans, if there is none, so that the slice does not grow one doubling after the
+// other. What is expected is bounded: it is a guess from the length of one span.
+func (w *walk) expect(n int) {
+	if len(w.batch.Spans) == cap(w.batch.Spans) {
+		w.batch.Spans = slices.Grow(w.batch.Spans, min(n, 4096))
+	}
 }
 
 // count bounds the work that a message of empty parts makes.
