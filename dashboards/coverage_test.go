@@ -12,6 +12,8 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
 
+const inWindow = "for alerts and other boards: the boards take rates of the counters over their own window, which grows with the range"
+
 // elsewhere says why series are on no board.
 var elsewhere = []struct{ names, why string }{
 	{`^goodput_(ttft|tpot|e2e|queue|prefill|decode)_floor_seconds$`, "in the recorded percentiles: the lower ends come from it. Its mean is that of the ceil image"},
@@ -19,8 +21,12 @@ var elsewhere = []struct{ names, why string }{
 	{`^goodput_request_(prompt|output)_tokens_floor$`, "sum and count are those of the ceil image, which the length mix shows"},
 	{`^goodput_(access_files_broken|engine_poll_interval_seconds|series_dropped|target_files_broken|targets_refused)$`, "about the exporter's own configuration: the guide for operators has an expression for each"},
 	{`_bucket:increase5m$`, "for the recorded percentiles, which are on the goodput board"},
-	{`^model:goodput_.*:rate(5m|1h)$`, "for alerts and other boards: the boards take rates of the counters over their own window, which grows with the range"},
-	{`^model_slo:goodput_.*rate(5m|30m|1h|6h|3d)$`, "for alerts and other boards: the boards take rates of the counters over their own window, which grows with the range"},
+	{`^model:goodput_.*:rate(5m|1h)$`, inWindow},
+	{`^model_slo:goodput_(output|finished_output)_tokens:rate(5m|1h)$`, inWindow},
+	{`^model_slo:goodput_slo_wasted_tokens_share_(lower|upper):ratio_rate1h$`, "the board shows the rule over 5 minutes"},
+	{`^model_slo_class:goodput_.*rate(5m|1h)$`, inWindow},
+	{`^model:goodput_.*:ratio_rate(5m|1h)$`, inWindow},
+	{`^model_slo:goodput_slo_(requests|qualified|missed).*rate(5m|30m|1h|6h|3d)$`, inWindow},
 }
 
 // guide is where the table of all series stands.

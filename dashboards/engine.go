@@ -2,7 +2,7 @@ package dashboards
 
 // engineBoard shows everything that is known of an engine, and how far it can be trusted.
 func engineBoard() *builder {
-	return frame(EngineUID, "Goodput: engine",
+	b := frame(EngineUID, "Goodput: engine",
 		"One engine or a few, from the front door to the exporter that watches it. Of several engines counts are added; shares and percentiles never are.").
 		WithVariable(modelChoice()).
 		WithVariable(engineChoice()).
@@ -28,7 +28,21 @@ func engineBoard() *builder {
 		WithPanel(tokenThroughput()).
 		WithPanel(lengthMix()).
 		WithPanel(finishedTokens()).
-		WithRow(section("Can it be trusted", "")).
+		WithRow(section("Evidence of spans, all chosen engines", "")).
+		WithPanel(completeness()).
+		WithPanel(matched()).
+		WithPanel(unused()).
+		WithPanel(attempts()).
+		WithPanel(arrivals()).
+		WithPanel(messages()).
+		WithPanel(buffer())
+	for _, l := range spanLatencies {
+		b.WithPanel(atThresholds(l.histogram, l.what))
+	}
+	for _, l := range spanLatencies {
+		b.WithPanel(distribution(l.histogram, l.what))
+	}
+	return b.WithRow(section("Can it be trusted", "")).
 		WithPanel(coverage()).
 		WithPanel(layouts()).
 		WithPanel(doubts()).

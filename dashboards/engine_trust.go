@@ -27,7 +27,7 @@ func doubts() *timeseries.PanelBuilder {
 	}, judged,
 		query{sum(catalog.LabelReason, rate(perStep, pick(catalog.PagesSkipped, ofEngine))), "pages skipped, {{reason}}"},
 		query{sum(catalog.LabelReason, rate(perStep, pick(catalog.WindowFallbacks, ofEngine))), "windows, fallback, {{reason}}"},
-		query{sum("", rate(perStep, pick(catalog.EvidenceConflicts, ofEngine))), "windows, conflict"})
+		query{sum(catalog.LabelSource, rate(perStep, pick(catalog.EvidenceConflicts, ofEngine))), "windows, conflict of {{source}}"})
 }
 
 func unanswerableSLOs() *statetimeline.PanelBuilder {
@@ -64,6 +64,6 @@ func contracts() *table.PanelBuilder {
 		says: "The clauses that one sequence has to meet together, the window of the error budget, and how everything that is not a success is counted. " +
 			"From the exporters' configuration at the end of the range; two rows of one name are exporters that disagree.",
 		unit: count, width: 24,
-	}, []string{catalog.LabelSLO, "clauses", catalog.LabelWindow, "match_model", "match_engine", "success", "cancelled", "client_errors", "admission", "failed", "lost", "population"},
-		query{aggregate("count", "slo, clauses, window, match_model, match_engine, success, cancelled, client_errors, admission, failed, lost, population", pick(catalog.SLOInfo, ofSLO)), "exporters"})
+	}, []string{catalog.LabelSLO, "clauses", catalog.LabelWindow, "match_model", "match_engine", "success", "cancelled", "client_errors", "admission", "failed", "lost", "retries", "population"},
+		query{aggregate("count", "slo, clauses, window, match_model, match_engine, success, cancelled, client_errors, admission, failed, lost, retries, population", pick(catalog.SLOInfo, ofSLO)), "exporters"})
 }

@@ -12,10 +12,17 @@ func goodputBoard() *builder {
 		WithPanel(shareOverTime()).
 		WithPanel(violations()).
 		WithPanel(budgetLeft()).
+		WithPanel(tokenGoodput()).
+		WithPanel(wastedTokens()).
+		WithPanel(classesOverTime()).
 		WithRow(section("Who misses and why, and where the requests went", "")).
 		WithPanel(losers()).
 		WithPanel(rangeLedger()).
 		WithPanel(clauseShares()).
+		WithRow(section("How exact it is, and for which class of requests", "")).
+		WithPanel(exactness()).
+		WithPanel(classTable()).
+		WithPanel(classThresholds()).
 		WithRow(section("Percentiles of model $model over all its engines", "model")).
 		WithPanel(fleetQuantiles("ttft", "TTFT of sequences that had a first token")).
 		WithPanel(fleetQuantiles("tpot", "TPOT of finished sequences")).

@@ -91,6 +91,9 @@ func (p panelJSON) names() []string {
 	return slices.Compact(all)
 }
 
+// native are the histograms that a Prometheus may take as one series, without endings.
+var native = []string{catalog.SpanTTFT, catalog.SpanTPOT, catalog.SpanE2E}
+
 // declared are the labels of every series that a query may name, histograms by their three endings.
 func declared() map[string][]string {
 	all := map[string][]string{"ALERTS": {"alertname", "alertstate", "severity"}}
@@ -102,6 +105,10 @@ func declared() map[string][]string {
 		}
 		for _, ending := range []string{"_bucket", "_sum", "_count"} {
 			all[s.Name+ending] = labels
+		}
+		all[s.Name+"_bucket"] = slices.Concat(labels, []string{"le"})
+		if slices.Contains(native, s.Name) {
+			all[s.Name] = labels
 		}
 	}
 	for _, r := range catalog.RecordingRules() {
@@ -136,7 +143,7 @@ func arguments(expr, call string) []string {
 // family is the name of the series in the catalogue: that of a histogram without its ending.
 func family(name string) string {
 	for _, ending := range []string{"_bucket", "_sum", "_count"} {
-		if base, is := strings.CutSuffix(name, ending); is && declared()[base] == nil {
+		if base, is := strings.CutSuffix(name, ending); is && (declared()[base] == nil || slices.Contains(native, base)) {
 			return base
 		}
 	}

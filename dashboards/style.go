@@ -6,6 +6,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/heatmap"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/statetimeline"
 	"github.com/grafana/grafana-foundation-sdk/go/table"
@@ -126,6 +127,16 @@ func states(a about, step string, colours map[string]string, queries ...query) *
 		p.WithTarget(overTime(i, q, step))
 	}
 	return p
+}
+
+// cells is a picture of a native histogram over time: the darker, the more.
+func cells(a about, step string, q query) *heatmap.PanelBuilder {
+	return heatmap.NewPanelBuilder().
+		Title(a.title).Description(a.says).Unit(a.unit).Height(panelHeight).Span(a.width).
+		Datasource(prometheusSource()).Interval(step).Calculate(false).
+		YAxis(heatmap.NewYAxisConfigBuilder().Unit(a.unit)).
+		Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).Scheme("Blues").Scale(heatmap.HeatmapColorScaleExponential).Exponent(0.5).Steps(64)).
+		WithTarget(overTime(0, q, step).Format(prometheus.PromQueryFormatHeatmap))
 }
 
 // colouredValues gives single values their colours.
