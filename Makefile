@@ -50,7 +50,7 @@ rules: ## Read all rules with Prometheus 3's parser, and try them on a simulated
 	GOODPUT_WEEK=1 $(GO) test -count=1 -run TestWeek ./cmd/goodput-exporter
 
 otlp: build $(COLLECTOR) ## Send spans with OpenTelemetry's exporters for Go and Python, and through its Collector
-	cd test/otlp && $(GO) vet ./... && $(GO) test -count=1 ./...
+	cd test/otlp && $(GO) vet ./... && $(GO) test -count=1 -parallel 16 ./...
 
 $(COLLECTOR): $(wildcard test/otlp/collector/*.go test/otlp/collector/go.*)
 	cd test/otlp/collector && $(GO) build -trimpath -ldflags '-s -w' -o ../../../$@ .

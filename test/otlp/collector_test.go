@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func TestCollector(t *testing.T) {
 		},
 		"as JSON, of pods": {
 			document: "otel-collector.yaml",
-			change:   []string{"endpoint: http://goodput-exporter.example:4318", "{endpoint: http://goodput-exporter.example:4318, encoding: json, compression: none}"},
+			change:   []string{"endpoint: http://goodput-exporter.example:4318", "endpoint: http://goodput-exporter.example:4318\n    encoding: json"},
 			engines:  map[string][]attribute.KeyValue{"a": {attribute.String("k8s.pod.uid", "uid-1")}, "b": {attribute.String("k8s.pod.name", "vllm-b"), attribute.String("k8s.namespace.name", "serving")}},
 			labels:   map[string]string{"a": "pod_uid: uid-1, pod_name: vllm-a, pod_namespace: serving", "b": "pod_uid: uid-2, pod_name: vllm-b, pod_namespace: serving"},
 			by:       "pod", backend: [2]float64{1, 1},
@@ -71,7 +72,7 @@ func TestCollector(t *testing.T) {
 			}
 			to := serve(t, settings{engines: engines, labels: c.labels})
 			tracing := newBackend(t)
-			through := startCollector(t, c.document, append([]string{"http://goodput-exporter.example:4318", "http://" + to.http, "otlp/backend:\n    endpoint: tempo.example:4317", "otlphttp/backend:\n    endpoint: " + tracing.url, "[otlp/backend", "[otlphttp/backend"}, c.change...)...)
+			through := startCollector(t, c.document, append(slices.Clone(c.change), "http://goodput-exporter.example:4318", "http://"+to.http, "otlp/backend:\n    endpoint: tempo.example:4317", "otlphttp/backend:\n    endpoint: "+tracing.url, "[otlp/backend", "[otlphttp/backend")...)
 			loads := map[string][]call{}
 			var work sync.WaitGroup
 			for id, attributes := range c.engines {

@@ -33,6 +33,7 @@ type serving struct {
 type settings struct {
 	engines map[string]*engine
 	labels  map[string]string // of engines, as YAML
+	only    string            // the one protocol by which spans are taken in; "" is both
 	spans   []string          // further keys of spans
 	grace   string            // "" is 4s: the senders of the tests hold spans back for half a second
 	poll    string            // "" is every 500ms
@@ -88,7 +89,13 @@ func (s *settings) yaml(out *serving) string {
 	}
 	fmt.Fprintf(&b, "poll: {interval: %s, allow_fast: true}\njudgement: {window: %s}\n", poll, judgement)
 	fmt.Fprintf(&b, "slos:\n  - {name: chat, objective: 0.9, clauses: {ttft: 250ms, tpot: 25ms}}\n")
-	fmt.Fprintf(&b, "spans:\n  listen: %q\n  grpc_listen: %q\n  grace: %s\n", out.http, out.grpc, grace)
+	fmt.Fprintf(&b, "spans:\n  grace: %s\n", grace)
+	if s.only != "grpc" {
+		fmt.Fprintf(&b, "  listen: %q\n", out.http)
+	}
+	if s.only != "http" {
+		fmt.Fprintf(&b, "  grpc_listen: %q\n", out.grpc)
+	}
 	for _, line := range s.spans {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}

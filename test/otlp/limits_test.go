@@ -67,7 +67,7 @@ func TestFullBuffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newEngine(t)
-			to := serve(t, settings{engines: map[string]*engine{"a": e}, spans: []string{"buffer: 1000"}, poll: "2s", grace: "40s"})
+			to := serve(t, settings{engines: map[string]*engine{"a": e}, only: name, spans: []string{"buffer: 1000"}, poll: "2s", grace: "40s"})
 			load := calls(11, 3000, 5*time.Second)
 			sender := newTracer(t, w.client(to), sdktrace.AlwaysSample(), attribute.String("goodput.engine", "a"))
 			var held []func()

@@ -102,6 +102,8 @@ func startPython(t *testing.T, interpreter string, to *serving, protocol string,
 	}
 	p := &python{cmd: exec.Command(interpreter, "send.py"), log: &strings.Builder{}}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	// Python's HTTP library would put these in the place of the certificate that the exporter is given.
+	environ = append(environ, "REQUESTS_CA_BUNDLE=", "CURL_CA_BUNDLE=")
 	p.cmd.Env = append(os.Environ(), append([]string{
 		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=" + protocol, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + endpoint,
 		"OTEL_SERVICE_NAME=vllm", "OTEL_RESOURCE_ATTRIBUTES=goodput.engine=a", "OTEL_BSP_SCHEDULE_DELAY=500",
