@@ -52,6 +52,18 @@ type run struct {
 func watch(w *world, rng *rand.Rand, from, to float64) *run {
 	r := &run{w: w, state: New(testOptions(epoch + from)), at: map[float64]float64{}}
 	targets := []fact.Target{{ID: "a"}}
+	r.polls(rng, from, to, func(poll fact.Poll) {
+		if poll.Sample != nil && from > 0 && !r.seen() {
+			r.baseline = inFlight(poll.Sample)
+		}
+		r.take(r.state.Apply(Round{At: poll.Received, Targets: targets, Polls: []fact.Poll{poll}}))
+	})
+	r.take(r.state.Flush(epoch + to))
+	return r
+}
+
+// polls makes the polls of an exporter, some of which bring nothing.
+func (r *run) polls(rng *rand.Rand, from, to float64, each func(fact.Poll)) {
 	interval := []float64{1, 2, 5}[rng.IntN(3)]
 	for t := from; t < to; t += interval * (0.9 + 0.2*rng.Float64()) {
 		if rng.IntN(12) == 0 {
@@ -59,19 +71,15 @@ func watch(w *world, rng *rand.Rand, from, to float64) *run {
 		}
 		took := 0.05 * rng.Float64()
 		instant := t + took*rng.Float64()
-		poll := fact.Poll{Target: "a", Sent: epoch + t, Received: epoch + t + took, Sample: w.page(instant)}
+		poll := fact.Poll{Target: "a", Sent: epoch + t, Received: epoch + t + took, Sample: r.w.page(instant)}
 		if poll.Sample == nil {
 			poll.Reason = fact.ReasonRefused
 		} else if rng.IntN(25) == 0 {
 			poll.Sample, poll.Reason = nil, fact.ReasonTimeout
 		}
-		if r.at[poll.Sent] = instant; poll.Sample != nil && from > 0 && !r.seen() {
-			r.baseline = inFlight(poll.Sample)
-		}
-		r.take(r.state.Apply(Round{At: poll.Received, Targets: targets, Polls: []fact.Poll{poll}}))
+		r.at[poll.Sent] = instant
+		each(poll)
 	}
-	r.take(r.state.Flush(epoch + to))
-	return r
 }
 
 func (r *run) seen() bool {
@@ -310,7 +318,12 @@ func counters(s *Snapshot) map[string]float64 {
 			out[e.ID+name+"lower"], out[e.ID+name+"upper"] = float64(span.Lower), float64(span.Upper)
 		}
 		for _, o := range e.SLOs {
+			spanCounters(out, e.ID+o.Objective.Name, &o)
 			out[e.ID+o.Objective.Name+"n"], out[e.ID+o.Objective.Name+"l"], out[e.ID+o.Objective.Name+"u"] = float64(o.Requests), float64(o.Lower), float64(o.Upper)
+		}
+		c := e.Spans
+		for i, n := range []uint64{c.Late, c.Outside, c.Duplicate, c.Dropped, c.OneToken, c.Finished, c.Seen, c.Windows, c.Exact, c.Conflicts, c.Attempts, c.Logical} {
+			out[fmt.Sprint(e.ID, "spans", i)] = float64(n)
 		}
 		for _, r := range e.Ranks {
 			for _, c := range r.Sequences {
