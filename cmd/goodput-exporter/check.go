@@ -36,6 +36,7 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 		for _, idle := range cfg.Idle() {
 			fmt.Fprintf(buffered, "# %s\n", idle)
 		}
+		checkSpans(cfg, buffered)
 		if err := checkFiles(cfg, buffered); err != nil {
 			return errors.Join(err, buffered.Flush())
 		}
@@ -59,13 +60,17 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// lintPages prints what each page can answer and returns what it cannot as an error.
+// lintPages prints what each page can answer and returns what it cannot as an error, unless spans can.
 func lintPages(out io.Writer, cfg *config.Config, pages []checkedPage) error {
-	var refused []string
+	var refused, spansOnly []string
 	covered := 0
 	for _, p := range pages {
 		c, r := lintPage(out, cfg, p)
 		covered += c
+		if can, _ := sends(p.sample); can && cfg.Spans.Taken() {
+			spansOnly = append(spansOnly, r...)
+			continue
+		}
 		refused = append(refused, r...)
 	}
 	switch {
@@ -75,6 +80,10 @@ func lintPages(out io.Writer, cfg *config.Config, pages []checkedPage) error {
 	case len(refused) > 0:
 		fmt.Fprintf(out, "verdict: %d of %s cannot be answered.\n", len(refused), count(covered, "objective"))
 		return fmt.Errorf("cannot be answered from histograms: %s; each refused clause above says what to do", strings.Join(refused, ", "))
+	}
+	if len(spansOnly) > 0 {
+		fmt.Fprintf(out, "verdict: %s, of which %s can be answered by spans alone, while the engine sends them: goodput-exporter engine-flags prints what it must be told.\n", count(covered, "objective"), strings.Join(spansOnly, ", "))
+		return nil
 	}
 	fmt.Fprintf(out, "verdict: %s, all answerable.\n", count(covered, "objective"))
 	return nil
@@ -91,6 +100,7 @@ func lintPage(out io.Writer, cfg *config.Config, p checkedPage) (covered int, re
 	var covering []slo.Objective
 	curable := false // by other edges
 	for _, o := range cfg.Objectives() {
+		o.Clauses = everyClause(&o)
 		models, says := coverage(o, p)
 		fmt.Fprintf(out, "\nobjective %s: %s\n", o.Name, says)
 		if len(models) == 0 {

@@ -162,7 +162,7 @@ func catchUp(ctx context.Context, cfg *config.Config, world *sim.World, start ti
 		bar.at(min(1, (at-unix(start))/total))
 		return at+cfg.Poll.Interval.Seconds() < unix(time.Now())
 	})
-	r := &replayer{cfg: cfg, refused: refusals{}}
+	r := newReplayer(cfg)
 	err := r.run(ctx, source, sinkFunc(func(*fold.Snapshot) error { pages++; return nil }))
 	if r.state == nil {
 		r.state = fold.New(foldOptions(cfg, unix(start)))
@@ -257,11 +257,11 @@ func writeRecording(ctx context.Context, o demoOptions, c sim.Config, until floa
 	})
 	pages := 0
 	for {
-		p, err := source.Next()
+		e, err := source.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err := w.Write(p); err != nil {
+		if err := w.WriteEntry(e); err != nil {
 			return fmt.Errorf("%s: %w", o.Recording, err)
 		}
 		pages++

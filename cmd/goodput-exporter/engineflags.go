@@ -33,13 +33,13 @@ type engineFlags struct {
 	Arguments   []string          `json:"arguments"`
 	Notes       []string          `json:"notes,omitempty"`
 
-	lists     []edges.List
-	spans     []string // shell lines of the environment
-	refused   []string // what no flag can help, and what to write in its place
-	answered  bool     // by vLLM's own edges
-	lines     int      // bucket lines of a page's latencies for each rank
-	ownLines  int      // the same with vLLM's own edges
-	spansIdle string   // why spans are not asked for although the configuration has an address for them
+	lists        []edges.List
+	spans        []string // shell lines of the environment
+	refused      []string // what no flag can help, and what to write in its place
+	answered     bool     // by vLLM's own edges
+	lines        int      // bucket lines of a page's latencies for each rank
+	ownLines     int      // the same with vLLM's own edges
+	withoutSpans string   // why spans are not asked for although the configuration has an address for them
 }
 
 var versionForm = regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,3}([a-z+.-].*)?$`)
@@ -161,8 +161,11 @@ func newEngineFlags(cfg *config.Config, objectives []slo.Objective, id, version 
 		f.Arguments = append(f.Arguments, edges.Option, edges.JSON(f.lists))
 		f.lines, f.ownLines = edges.Lines(f.lists, own), edges.Lines(nil, own)
 	}
-	f.askForSpans(cfg, id)
 	f.Notes = append(f.Notes, f.about()...)
+	f.askForSpans(cfg, id)
+	if f.withoutSpans != "" {
+		f.Notes = append(f.Notes, f.withoutSpans)
+	}
 	return f
 }
 
@@ -190,9 +193,6 @@ func (f *engineFlags) about() []string {
 		notes = append(notes, "vLLM's own edges have these thresholds: no flag is needed to answer the SLOs.")
 	}
 	notes = append(notes, f.refused...)
-	if f.spansIdle != "" {
-		notes = append(notes, f.spansIdle)
-	}
 	return notes
 }
 

@@ -29,6 +29,9 @@ func TestEngineFlagsGolden(t *testing.T) {
 		"easy-0.32":       {ConfigFile: "easy", Version: "0.32"},
 		"easy-0.30":       {ConfigFile: "easy", Version: "0.30"},
 		"far-0.30":        {ConfigFile: "far", Version: "0.30"},
+		"spans-0.32":      {ConfigFile: "spans", Version: "0.32"},
+		"spans-0.32-json": {ConfigFile: "spans", Version: "0.32", Format: "json"},
+		"spans-0.10.1":    {ConfigFile: "spans", Version: "0.10.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.ConfigFile = "testdata/engineflags/" + o.ConfigFile + ".yaml"
@@ -116,8 +119,8 @@ func TestEngineFlagsAskForSpans(t *testing.T) {
 			cfg := config.Default()
 			cfg.Spans.Listen, cfg.Spans.GRPCListen = c.listen, c.grpc
 			f := engineFlags{Version: c.version, Environment: map[string]string{}}
-			f.askForSpansOf(&cfg, "a,&b", false)
-			f.Notes = append(f.Notes, f.about()...)
+			f.askForSpans(&cfg, "a,&b")
+			f.Notes = append(f.Notes, f.withoutSpans)
 			var out strings.Builder
 			f.shell(&out)
 			for _, w := range c.want {
@@ -134,13 +137,38 @@ func TestEngineFlagsAskForSpans(t *testing.T) {
 	}
 }
 
-// TestEngineFlagsDoNotSendSpansToNobody: while the exporter takes none in, no engine is told to send any.
-func TestEngineFlagsDoNotSendSpansToNobody(t *testing.T) {
-	cfg := config.Default()
-	cfg.Spans.Listen = "127.0.0.1:4318"
-	f := engineFlags{Version: "0.32", Environment: map[string]string{}}
-	f.askForSpans(&cfg, "a")
-	if spansAreIdle(&cfg) != (len(f.Arguments) == 0) || spansAreIdle(&cfg) != (f.spansIdle != "") {
-		t.Errorf("idle: %v, arguments %q, %q", spansAreIdle(&cfg), f.Arguments, f.spansIdle)
+// TestEngineFlagsForASecuredReceiver: the engine is told how to show and believe what is needed, and no secret is read.
+func TestEngineFlagsForASecuredReceiver(t *testing.T) {
+	token := writeFile(t, "token", "s3cret-token")
+	for name, c := range map[string]struct {
+		listen, grpc  string
+		want, wantNot []string
+	}{
+		"over HTTP": {"0.0.0.0:4318", "", []string{"https://127.0.0.1:4318/v1/traces"}, []string{"INSECURE"}},
+		"over gRPC": {"", "0.0.0.0:4317", []string{"https://127.0.0.1:4317", "TRACES_PROTOCOL=grpc"}, []string{"INSECURE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config.Default()
+			cfg.Spans.Listen, cfg.Spans.GRPCListen = c.listen, c.grpc
+			cfg.Spans.TLS = config.ServerTLS{CertFile: "tls.crt", KeyFile: "tls.key", ClientCAFile: "ca.crt"}
+			cfg.Spans.BearerTokenFile = token
+			f := engineFlags{Version: "0.32", Environment: map[string]string{}}
+			f.askForSpans(&cfg, "a")
+			var out strings.Builder
+			f.shell(&out)
+			for _, w := range append(c.want,
+				`export OTEL_EXPORTER_OTLP_TRACES_HEADERS="authorization=Bearer%20$GOODPUT_SPAN_TOKEN"`, `export OTEL_EXPORTER_OTLP_CERTIFICATE="$GOODPUT_CA_FILE"`,
+				`export OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE="$GOODPUT_CERT_FILE"`, `export OTEL_EXPORTER_OTLP_CLIENT_KEY="$GOODPUT_KEY_FILE"`,
+			) {
+				if !strings.Contains(out.String(), w) {
+					t.Errorf("%q is not in\n%s", w, out.String())
+				}
+			}
+			for _, w := range append(c.wantNot, "s3cret") {
+				if strings.Contains(out.String(), w) {
+					t.Errorf("%q is in\n%s", w, out.String())
+				}
+			}
+		})
 	}
 }

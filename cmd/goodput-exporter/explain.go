@@ -56,6 +56,8 @@ type engineWatch struct {
 	cfg    *config.Config
 	source string // for a person; holds no secret
 	target fact.Target
+	others []fact.Target // of the same recording: spans that are theirs must not be taken for the engine's
+	spans  *replayedSpans
 	notes  []string
 
 	live    bool // polled just now
@@ -94,7 +96,7 @@ func watchSource(ctx context.Context, cfg *config.Config, o explainOptions) (*en
 	return w, nil
 }
 
-// add folds a poll.
+// add folds a poll, and the spans that had come when it was over.
 func (w *engineWatch) add(p fact.Poll) {
 	if w.full == nil {
 		started := p.Sent
@@ -105,13 +107,13 @@ func (w *engineWatch) add(p fact.Poll) {
 		w.full, w.sparse = fold.New(options), fold.New(options)
 	}
 	p.Target = w.target.ID
-	round := fold.Round{At: p.Received, Targets: []fact.Target{w.target}, Polls: []fact.Poll{p}}
-	w.snapshot = w.full.Apply(round)
-	if w.polls%2 == 0 {
-		w.sparser = w.sparse.Apply(round)
+	w.at = max(w.at, p.Received)
+	round := fold.Round{Polls: []fact.Poll{p}}
+	if w.spans != nil {
+		round.Spans = w.spans.until(w.at)
 	}
+	w.apply(round, w.polls%2 == 0)
 	w.polls++
-	w.at = p.Received
 	if p.Sample == nil {
 		w.failed = p
 		return
@@ -122,16 +124,40 @@ func (w *engineWatch) add(p fact.Poll) {
 	w.last, w.took, w.sample = p.Sent, p.Received-p.Sent, p.Sample
 }
 
+// apply folds a round that is over now. Spans go to both states: that pages are left out is no reason to lose them.
+func (w *engineWatch) apply(round fold.Round, both bool) {
+	round.At, round.Targets = w.at, append([]fact.Target{w.target}, w.others...)
+	w.snapshot = w.full.Apply(round)
+	if !both {
+		round.Polls = nil
+	}
+	if both || len(round.Spans) > 0 {
+		w.sparser = w.sparse.Apply(round)
+	}
+}
+
 // finish ends the open window at the last page, unless a whole one has been committed by live polls: then the rest of a
 // window says less than the window before it.
 func (w *engineWatch) finish() {
-	if w.live && len(w.snapshot.Engines[0].Past.Windows) > 0 {
+	if w.live && len(w.seen(w.snapshot).Past.Windows) > 0 {
 		return
+	}
+	if w.spans != nil {
+		for spans := range w.spans.rest() {
+			w.at = max(w.at, spans[0].Received)
+			w.apply(fold.Round{Spans: spans}, false)
+		}
 	}
 	w.snapshot = w.full.Flush(w.at)
 	if w.sparser != nil {
 		w.sparser = w.sparse.Flush(w.at)
 	}
+}
+
+// seen is what a snapshot says of the engine.
+func (w *engineWatch) seen(s *fold.Snapshot) *fold.Engine {
+	i := slices.IndexFunc(s.Engines, func(e fold.Engine) bool { return e.ID == w.target.ID })
+	return &s.Engines[i]
 }
 
 // pollURL polls a live engine until its time is up or the program is told to stop, which is a good end too.
@@ -222,10 +248,11 @@ func (w *engineWatch) readRecording(ctx context.Context, o explainOptions) error
 	bar := newProgress(o.Notes, "reading "+o.Source)
 	defer bar.done()
 	decoder := engine.NewDecoder()
+	w.spans = newReplayedSpans(w.cfg)
 	var ids []string
 	for ctx.Err() == nil {
 		bar.at(pages.share())
-		p, err := pages.Next()
+		entry, err := pages.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -236,14 +263,25 @@ func (w *engineWatch) readRecording(ctx context.Context, o explainOptions) error
 			w.notes = append(w.notes, "The recording ends in a fault: "+err.Error())
 			break
 		}
-		if !slices.Contains(ids, p.Target) {
-			ids = append(ids, p.Target)
-		}
-		if o.Engine != "" && p.Target != o.Engine || o.Engine == "" && p.Target != ids[0] {
+		if entry.Message != nil {
+			w.spans.take(entry.Message)
 			continue
 		}
-		w.target = replayTarget(w.cfg, p.Target)
-		w.add(recordedPoll(p, decoder))
+		p := entry.Page
+		wanted := p.Target == o.Engine || o.Engine == "" && (len(ids) == 0 || p.Target == ids[0])
+		switch known := slices.Contains(ids, p.Target); {
+		case known:
+			w.spans.ready = true
+		case wanted:
+			w.target = replayTarget(w.cfg, p.Target)
+			ids = append(ids, p.Target)
+		default:
+			w.others = append(w.others, replayTarget(w.cfg, p.Target))
+			ids = append(ids, p.Target)
+		}
+		if wanted {
+			w.add(recordedPoll(*p, decoder))
+		}
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -12,9 +12,9 @@ import (
 
 // explanation puts together what a watch saw.
 func explanation(w *engineWatch) *explained {
-	seen := &w.snapshot.Engines[0]
+	seen := w.seen(w.snapshot)
 	e := &explained{Source: w.source, Engine: w.target.ID, Notes: w.notes, Page: explainPage(w.sample), Polls: explainPolls(w, seen)}
-	last, hour := spans(seen.Past.Windows)
+	last, hour := periods(seen.Past.Windows)
 	if len(last) > 0 {
 		e.Periods = append(e.Periods, explainPeriod("last_window", last), explainPeriod("hour", hour))
 	}
@@ -72,9 +72,9 @@ func explainTallies(all []fold.Tally) (out []explainedTally) {
 	return out
 }
 
-// spans are the last whole judgement window, or the last at all where none is whole, and all windows that are
+// periods are the last whole judgement window, or the last at all where none is whole, and all windows that are
 // remembered.
-func spans(windows []fold.PastWindow) (last, hour []fold.PastWindow) {
+func periods(windows []fold.PastWindow) (last, hour []fold.PastWindow) {
 	for i := len(windows) - 1; i >= 0; i-- {
 		if !windows[i].Partial {
 			return windows[i : i+1], windows

@@ -119,23 +119,42 @@ type explainedClause struct {
 
 // explainedVerdict is the interval of a period, in sequences.
 type explainedVerdict struct {
-	Period   string              `json:"period"`
-	Windows  int                 `json:"windows"` // with an interval
-	Requests uint64              `json:"requests"`
-	Lower    uint64              `json:"lower"`
-	Upper    uint64              `json:"upper"`
-	Width    *float64            `json:"width_points,omitempty"`
-	Holds    string              `json:"objective_held"` // yes, no, undecided or unknown
-	Methods  []explainedMethod   `json:"methods,omitempty"`
-	Doubts   []explainedTally    `json:"notes,omitempty"`
-	Unjudged []explainedTally    `json:"unjudged,omitempty"`
-	Over     []explainedMarginal `json:"over_threshold,omitempty"`
+	Period   string                    `json:"period"`
+	Windows  int                       `json:"windows"` // with an interval
+	Requests uint64                    `json:"requests"`
+	Lower    uint64                    `json:"lower"`
+	Upper    uint64                    `json:"upper"`
+	Width    *float64                  `json:"width_points,omitempty"`
+	Holds    string                    `json:"objective_held"` // yes, no, undecided or unknown
+	Evidence []explainedEvidence       `json:"evidence,omitempty"`
+	Spans    *explainedEvidenceOfSpans `json:"spans,omitempty"` // of the windows that waited for spans
+	Methods  []explainedMethod         `json:"methods,omitempty"`
+	Doubts   []explainedTally          `json:"notes,omitempty"`
+	Unjudged []explainedTally          `json:"unjudged,omitempty"`
+	Over     []explainedMarginal       `json:"over_threshold,omitempty"`
 }
 
 // explainedMethod is how the intervals of some windows were obtained.
 type explainedMethod struct {
 	Method string `json:"method"`
 	Count  uint64 `json:"count"`
+}
+
+// explainedEvidence is what the intervals of some windows rest on: histogram, spans or both.
+type explainedEvidence struct {
+	Evidence string `json:"evidence"`
+	Count    uint64 `json:"count"`
+}
+
+// explainedEvidenceOfSpans is what spans said of the windows that waited for them, in finished sequences.
+type explainedEvidenceOfSpans struct {
+	Windows   int         `json:"windows"`
+	Exact     int         `json:"exact_windows"` // with a span for each sequence
+	Conflicts int         `json:"conflicts"`     // contradicted by the page, which was believed
+	Finished  uint64      `json:"finished"`
+	Seen      uint64      `json:"seen"`
+	Tokens    *tokensLine `json:"output_tokens,omitempty"`
+	Classes   []classLine `json:"classes,omitempty"`
 }
 
 // explainedMarginal is how many observations exceed one clause's threshold.

@@ -125,7 +125,7 @@ func (p *pagesOf) Poll(context.Context, fact.Target) fact.Poll {
 	now := unix(time.Now())
 	reason, failed := p.fails[p.n]
 	p.n++
-	page, err := p.pages.Next()
+	page, err := p.pages.nextPage()
 	switch {
 	case err != nil:
 		panic(err)

@@ -214,8 +214,9 @@ func (x *explainer) verdict(v *explainedVerdict, refused, unlike string) {
 		x.line("  %-16s %s", periodName(v.Period), x.paint.doubt(fmt.Sprintf("%s without an interval: %s", count(int(t.Count), "window"), why)))
 	}
 	if v.Width != nil {
-		x.line("    width          %s percentage points, by %s", points(*v.Width), methodText(v.Methods))
+		x.line("    width          %s percentage points, by %s", points(*v.Width), madeBy(v))
 	}
+	x.evidence(v)
 	for _, d := range v.Doubts {
 		x.line("    %s", x.paint.doubt(fmt.Sprintf("less certain in %s: %s", count(int(d.Count), "window"), printable(d.Reason))))
 	}
@@ -237,18 +238,6 @@ func (x *explainer) held(holds string) string {
 		return ": " + x.paint.doubt("kept or missed, the interval does not say")
 	}
 	return ""
-}
-
-// methodText says how intervals were obtained, by the names that replay and the docs use.
-func methodText(methods []explainedMethod) string {
-	if len(methods) == 1 {
-		return "the method " + methods[0].Method
-	}
-	var parts []string
-	for _, m := range methods {
-		parts = append(parts, fmt.Sprintf("%s in %s", m.Method, count(int(m.Count), "window")))
-	}
-	return "the methods " + strings.Join(parts, ", ")
 }
 
 func (x *explainer) percentiles(all []explainedPercentile) {

@@ -13,7 +13,7 @@ import (
 // explainVerdict adds up the windows that were judged under an objective.
 func explainVerdict(period string, o *slo.Objective, windows []fold.PastWindow) explainedVerdict {
 	v := explainedVerdict{Period: period}
-	var methods, doubts, unjudged tallied
+	var evidence, methods, doubts, unjudged tallied
 	for _, c := range o.Clauses {
 		v.Over = append(v.Over, explainedMarginal{Metric: c.Metric.String(), Population: population(c.Metric)})
 	}
@@ -23,12 +23,14 @@ func explainVerdict(period string, o *slo.Objective, windows []fold.PastWindow) 
 			if x.Objective.Name != o.Name {
 				continue
 			}
+			v.addSpans(x)
 			if !x.Judged {
 				unjudged.add(x.Reason)
 				continue
 			}
 			v.Windows++
 			v.Requests, v.Lower, v.Upper = v.Requests+x.Requests.N, v.Lower+x.Lower, v.Upper+x.Upper
+			evidence.add(string(x.Evidence))
 			methods.add(string(x.Method))
 			doubts.add(x.Note)
 			for n, violation := range x.Violations {
@@ -49,6 +51,9 @@ func explainVerdict(period string, o *slo.Objective, windows []fold.PastWindow) 
 	}
 	v.Holds = holds(o.Objective, v)
 	v.Doubts, v.Unjudged = doubts, unjudged
+	for _, e := range evidence {
+		v.Evidence = append(v.Evidence, explainedEvidence{Evidence: e.Reason, Count: e.Count})
+	}
 	for _, m := range methods {
 		v.Methods = append(v.Methods, explainedMethod{Method: m.Reason, Count: m.Count})
 	}
@@ -118,21 +123,16 @@ func narrower(w *engineWatch, o *slo.Objective, windows []fold.PastWindow) (out 
 	if says := fromEdges(w, o); says != "" {
 		out = append(out, explainedNarrow{By: "edges", Says: says})
 	}
-	if missed := slices.DeleteFunc(slices.Clone(v.Over), func(m explainedMarginal) bool { return m.Upper == 0 }); len(missed) > 1 {
-		out = append(out, explainedNarrow{By: "spans", Says: "More than one clause is missed, and no histogram says whether by the same sequences. Only a span for each request does, and this version takes none."})
-	} else {
-		out = append(out, explainedNarrow{By: "spans", Says: "First tokens and finished sequences are counted at different times, and no histogram says which belong together. A span for each request does, and this version takes none."})
-	}
-	return out
+	return append(out, explainedNarrow{By: "spans", Says: fromSpans(w, v)})
 }
 
 // fromPolls compares the width with that of every second page: what twice as many pages have brought already says
 // whether more would bring more.
 func fromPolls(w *engineWatch, o *slo.Objective, v explainedVerdict) string {
-	if w.sparser == nil || len(w.sparser.Engines) == 0 || w.good < 2 {
+	if w.sparser == nil || w.good < 2 {
 		return ""
 	}
-	half := explainVerdict("", o, w.sparser.Engines[0].Past.Windows)
+	half := explainVerdict("", o, w.seen(w.sparser).Past.Windows)
 	if half.Width == nil {
 		return ""
 	}

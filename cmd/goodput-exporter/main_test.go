@@ -58,7 +58,7 @@ func livePage(t *testing.T) *httptest.Server {
 	defer pages.Close()
 	var bodies [][]byte
 	for range 100 {
-		p, err := pages.Next()
+		p, err := pages.nextPage()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,12 +111,11 @@ func TestServe(t *testing.T) {
 	cfg := writeFile(t, "goodput.yaml", fmt.Sprintf(`
 poll: {interval: 100ms, allow_fast: true}
 judgement: {window: 10s}
-slos: [{name: chat, clauses: {ttft: 250ms, tpot: 25ms}, objective: 0.95}]
+slos: [{name: chat, clauses: {ttft: 250ms, tpot: 25ms}, objective: 0.95, policy: {retries: logical}}]
 engines:
   targets:
     - {id: live, url: %q, labels: {tier: gold}}
     - {id: gone, url: "http://%s/metrics"}
-spans: {listen: "127.0.0.1:4318"}
 `, secret, freeAddress(t)))
 	logs := newLockedBuffer()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -156,7 +155,7 @@ spans: {listen: "127.0.0.1:4318"}
 			t.Errorf("the %s tells the secret", what)
 		}
 	}
-	if !strings.Contains(logs.String(), "spans is not acted on") {
+	if !strings.Contains(logs.String(), "policy.retries: logical needs a span for each request") {
 		t.Errorf("the log does not name the idle key: %s", logs)
 	}
 }

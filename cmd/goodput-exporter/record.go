@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,12 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 		pager: g.fetcher, source: g.targets, interval: cfg.Poll.Interval, length: o.For, flush: o.Flush,
 		files: files, disguise: disguise, failures: map[fact.Reason]int{},
 	}
+	if cfg.Spans.Taken() {
+		r.tape = newTape(time.Now())
+		r.spans = newIntake(o.Log, r.tape.take)
+		defer r.spans.shut()
+		listenForRecording(cfg, r.spans, out)
+	}
 	fmt.Fprintf(out, "Recording every %v to %s", cfg.Poll.Interval, o.Output)
 	if o.For > 0 {
 		fmt.Fprintf(out, " for %v", o.For)
@@ -76,7 +83,10 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	bar := newProgress(o.Notes, "recording")
 	runErr := r.run(ctx, bar)
 	bar.done()
-	err = errors.Join(runErr, files.close())
+	if r.spans != nil {
+		r.spans.shut() // so that what came until now is on the tape
+	}
+	err = errors.Join(runErr, r.write(nil), files.close())
 	r.summary(out)
 	if r.pages == 0 && err == nil {
 		err = errors.New("no page was recorded: every poll failed")
@@ -93,6 +103,8 @@ type recorder struct {
 	flush    time.Duration
 	files    *recordFiles
 	disguise *recording.Disguise
+	tape     *tape   // nil: no spans
+	spans    *intake // that feeds it
 
 	pages    int
 	failures map[fact.Reason]int
@@ -117,10 +129,8 @@ func (r *recorder) run(ctx context.Context, bar *progress) error {
 			return nil
 		case <-timer.C:
 		}
-		for _, p := range r.round(ctx, begun) {
-			if err := r.files.write(p); err != nil {
-				return err
-			}
+		if err := r.write(r.round(ctx, begun)); err != nil {
+			return err
 		}
 		if now := time.Now(); now.Sub(flushed) >= r.flush || r.files.pending.Len() > maxPending {
 			if err := r.files.flush(); err != nil {
@@ -154,7 +164,7 @@ func (r *recorder) rest(ctx context.Context, left time.Duration) error {
 // recordParallel bounds the polls that are worked on at once, as the exporter bounds its own.
 const recordParallel = 64
 
-// round polls all engines and returns their pages in the order in which they were asked for. What the end of the
+// round polls all engines and returns their pages. What the end of the
 // program cut off is no failure of an engine and is left out.
 func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page {
 	deadline, cancel := context.WithTimeout(ctx, r.interval*8/10)
@@ -189,16 +199,26 @@ func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page 
 		}
 		kept = append(kept, p)
 	}
-	slices.SortStableFunc(kept, func(a, b recording.Page) int {
-		switch {
-		case a.T < b.T:
-			return -1
-		case a.T > b.T:
-			return 1
-		}
-		return 0
-	})
 	return kept
+}
+
+// write adds the pages of a round, and the messages that have come since the one before, in the order of their times.
+func (r *recorder) write(pages []recording.Page) error {
+	entries := make([]recording.Entry, 0, len(pages))
+	for i := range pages {
+		entries = append(entries, recording.Entry{Page: &pages[i]})
+	}
+	if r.tape != nil {
+		r.spans.Drain() // nobody judges them here
+		entries = append(entries, r.tape.rewind()...)
+	}
+	slices.SortStableFunc(entries, func(a, b recording.Entry) int { return cmp.Compare(a.T(), b.T()) })
+	for _, e := range entries {
+		if err := r.files.write(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scrub takes the target's secrets and the hidden labels out of a page.
@@ -208,6 +228,9 @@ func (r *recorder) scrub(raw *engine.Raw) []byte {
 
 func (r *recorder) summary(out io.Writer) {
 	fmt.Fprintf(out, "Recorded %s", count(r.pages, "page"))
+	if r.tape != nil {
+		fmt.Fprintf(out, " and %s", r.tape.summary())
+	}
 	for _, reason := range slices.Sorted(maps.Keys(r.failures)) {
 		fmt.Fprintf(out, ", %d polls failed (%s)", r.failures[reason], reason)
 	}

@@ -78,7 +78,19 @@ type someTargets []fact.Target
 
 func (t someTargets) Targets() []fact.Target { return t }
 
-// readRecording reads files as replay does.
+// nextPage is the next page, whatever comes between.
+func (r *recordings) nextPage() (recording.Page, error) {
+	for {
+		switch e, err := r.Next(); {
+		case err != nil:
+			return recording.Page{}, err
+		case e.Page != nil:
+			return *e.Page, nil
+		}
+	}
+}
+
+// readRecording reads the pages of files as replay does.
 func readRecording(t *testing.T, names ...string) (pages []recording.Page, err error) {
 	t.Helper()
 	r, err := openRecordings(names)
@@ -87,7 +99,7 @@ func readRecording(t *testing.T, names ...string) (pages []recording.Page, err e
 	}
 	defer r.Close()
 	for {
-		p, err := r.Next()
+		p, err := r.nextPage()
 		if errors.Is(err, io.EOF) {
 			return pages, nil
 		}

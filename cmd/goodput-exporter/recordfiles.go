@@ -65,8 +65,8 @@ func (f *recordFiles) next() error {
 	return err
 }
 
-// write adds a page. It is safe after the next flush.
-func (f *recordFiles) write(p recording.Page) error { return f.writer.Write(p) }
+// write adds a page or a message. It is safe after the next flush.
+func (f *recordFiles) write(e recording.Entry) error { return f.writer.WriteEntry(e) }
 
 // flush hands what is pending to the file, and begins the next one when this one is full.
 func (f *recordFiles) flush() error {

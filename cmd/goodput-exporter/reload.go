@@ -22,6 +22,7 @@ type served struct {
 	file  string
 	state *fold.State // only the exporter's Run touches it
 	log   *slog.Logger
+	spans *intake
 
 	running sync.WaitGroup // what generations do by themselves
 
@@ -52,17 +53,26 @@ func newServed(path string, log *slog.Logger) (*served, error) {
 		return nil, err
 	}
 	started := time.Now()
-	s := &served{file: path, state: fold.New(foldOptions(cfg, unix(started))), log: log, ok: true, reloaded: started}
+	s := &served{
+		file: path, state: fold.New(foldOptions(cfg, unix(started))), log: log, spans: newIntake(log, nil), ok: true, reloaded: started,
+	}
 	if s.now, err = newGeneration(cfg, &s.running, log); err != nil {
 		return nil, err
 	}
-	s.Exporter, err = exporter.New(exporter.Config{
-		Settings: s.now.settings(s.state), Reducer: s.state, Logger: log, Started: started, Version: version.Version, Inputs: s.inputs,
-	})
+	settle, back, err := s.spans.follow(cfg)
 	if err != nil {
 		s.now.retire()
 		return nil, err
 	}
+	s.Exporter, err = exporter.New(exporter.Config{
+		Settings: s.settings(s.now), Reducer: s.state, Logger: log, Started: started, Version: version.Version, Inputs: s.inputs,
+	})
+	if err != nil {
+		back()
+		s.now.retire()
+		return nil, err
+	}
+	settle()
 	s.announce("Polling")
 	return s, nil
 }
@@ -91,11 +101,27 @@ func (s *served) replacement() (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Reload(next.settings(s.state)); err != nil {
+	settle, back, err := s.spans.follow(cfg)
+	if err != nil {
 		next.retire()
 		return nil, err
 	}
+	if err := s.Reload(s.settings(next)); err != nil {
+		back()
+		next.retire()
+		return nil, err
+	}
+	settle()
 	return next, nil
+}
+
+// settings are a generation in the exporter's terms, with the spans that are taken in under it.
+func (s *served) settings(g *generation) exporter.Settings {
+	settings := g.settings(s.state)
+	if g.cfg.Spans.Taken() {
+		settings.Spans = s.spans
+	}
+	return settings
 }
 
 // replace notes how a reading went: nil is one of no use.
@@ -115,6 +141,9 @@ func (s *served) announce(what string) {
 	for _, a := range s.now.unverified() {
 		s.log.Warn("Certificates are not verified: whoever stands in between can read credentials and make up numbers", "file", s.file, "where", a)
 	}
+	if http, grpc := s.spans.addresses(); http+grpc != "" {
+		s.log.Info("Taking spans in", "http", http, "grpc", grpc, "grace", cfg.Spans.Grace)
+	}
 	s.log.Info(what, "engines", len(s.now.targets.Targets()), "slos", len(cfg.SLOs), "interval", cfg.Poll.Interval)
 }
 
@@ -122,7 +151,10 @@ func (s *served) announce(what string) {
 func (s *served) inputs() exporter.Inputs {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := exporter.Inputs{ReloadOK: s.ok, Reloaded: s.reloaded, TargetsRefused: s.now.targets.Refused(), AccessFilesBroken: len(s.now.fetcher.BrokenFiles())}
+	taken, broken := s.spans.stats()
+	in := exporter.Inputs{
+		ReloadOK: s.ok, Reloaded: s.reloaded, TargetsRefused: s.now.targets.Refused(), AccessFilesBroken: len(s.now.fetcher.BrokenFiles()) + len(broken), Spans: taken,
+	}
 	if s.now.files != nil {
 		_, in.TargetFilesBroken = s.now.files.Files()
 	}
@@ -135,6 +167,7 @@ func (s *served) wait() {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	s.now.retire()
+	s.spans.shut()
 	s.running.Wait()
 }
 

@@ -51,11 +51,12 @@ func runReplay(ctx context.Context, o replayOptions, out io.Writer) error {
 	default:
 		return fmt.Errorf("--format=%q is unknown: openmetrics or windows", o.Format)
 	}
-	refused := refusals{}
+	r := newReplayer(cfg)
 	bar := newProgress(o.Notes, "replaying")
-	runErr := replay(ctx, cfg, &watchedSource{pages, bar}, refused, sink)
+	runErr := r.replay(ctx, &watchedSource{pages, bar}, sink)
 	bar.done()
-	refused.print(o.Notes)
+	r.refused.print(o.Notes)
+	r.spans.print(o.Notes)
 	// What was measured before a fault in a recording is still printed.
 	return errors.Join(runErr, sink.Close(), buffered.Flush())
 }
@@ -93,9 +94,9 @@ type replaySink interface {
 	Close() error
 }
 
-// pageSource yields pages in the order of their times, and io.EOF after the last.
+// pageSource yields pages, and messages with spans, in the order of their times, and io.EOF after the last.
 type pageSource interface {
-	Next() (recording.Page, error)
+	Next() (recording.Entry, error)
 }
 
 // watchedSource shows how far the reading of recordings has come.
@@ -104,14 +105,19 @@ type watchedSource struct {
 	bar *progress
 }
 
-func (s *watchedSource) Next() (recording.Page, error) {
+func (s *watchedSource) Next() (recording.Entry, error) {
 	s.bar.at(s.share())
 	return s.recordings.Next()
 }
 
 // replay drives the reducer from recorded pages and ends every open window with the last of them.
 func replay(ctx context.Context, cfg *config.Config, pages pageSource, refused refusals, sink replaySink) error {
-	r := &replayer{cfg: cfg, refused: refused}
+	r := newReplayer(cfg)
+	r.refused = refused
+	return r.replay(ctx, pages, sink)
+}
+
+func (r *replayer) replay(ctx context.Context, pages pageSource, sink replaySink) error {
 	err := r.run(ctx, pages, sink)
 	switch {
 	case r.state == nil && err == nil:
@@ -119,31 +125,45 @@ func replay(ctx context.Context, cfg *config.Config, pages pageSource, refused r
 	case r.state == nil || ctx.Err() != nil:
 		return err
 	}
+	for spans := range r.spans.rest() {
+		r.last = max(r.last, spans[0].Received)
+		err = errors.Join(err, sink.Take(r.apply(fold.Round{Spans: spans})))
+	}
 	return errors.Join(err, sink.Take(r.state.Flush(r.last)))
 }
 
-// replayer folds pages on the clock that they bring along. Its state can go on with live ones afterwards.
+// replayer folds pages, and spans where the configuration takes them in, on the clock that they bring along. Its state
+// can go on with live ones afterwards.
 type replayer struct {
 	cfg     *config.Config
 	refused refusals
+	spans   *replayedSpans
 
 	state    *fold.State // nil before the first page
 	targets  []fact.Target
 	decoders map[string]*engine.Decoder
-	last     float64 // when the last page was in, unix seconds
+	last     float64 // when the last page or message was in, unix seconds
 }
 
-// run folds all pages, one round a page, and hands each snapshot to the sink.
+func newReplayer(cfg *config.Config) *replayer {
+	return &replayer{cfg: cfg, refused: refusals{}, spans: newReplayedSpans(cfg)}
+}
+
+// run folds all pages, one round a page, and hands each snapshot to the sink. A round takes the spans that had come when
+// its page was in.
 func (r *replayer) run(ctx context.Context, pages pageSource, sink replaySink) error {
 	for ctx.Err() == nil {
-		p, err := pages.Next()
-		if errors.Is(err, io.EOF) {
+		e, err := pages.Next()
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case e.Message != nil:
+			r.spans.take(e.Message)
+			continue
 		}
-		if err := sink.Take(r.fold(p)); err != nil {
+		if err := sink.Take(r.fold(*e.Page)); err != nil {
 			return err
 		}
 	}
@@ -157,11 +177,21 @@ func (r *replayer) fold(p recording.Page) *fold.Snapshot {
 	if r.decoders[p.Target] == nil {
 		r.decoders[p.Target] = engine.NewDecoder()
 		r.targets = append(r.targets, replayTarget(r.cfg, p.Target))
+	} else {
+		r.spans.ready = true
 	}
-	r.last = p.T + p.Took
+	r.last = max(r.last, p.T+p.Took)
 	poll := recordedPoll(p, r.decoders[p.Target])
 	r.refused.note(p, poll)
-	return r.state.Apply(fold.Round{At: r.last, Targets: r.targets, Polls: []fact.Poll{poll}})
+	return r.apply(fold.Round{Polls: []fact.Poll{poll}, Spans: r.spans.until(r.last)})
+}
+
+// apply folds a round that ends when the last of it was in.
+func (r *replayer) apply(round fold.Round) *fold.Snapshot {
+	round.At, round.Targets = r.last, r.targets
+	snapshot := r.state.Apply(round)
+	r.spans.unmatched = snapshot.Unmatched
+	return snapshot
 }
 
 // replayTarget is the configured target of that id, so that its labels are kept, else one that knows only its name.
@@ -188,114 +218,4 @@ func recordedPoll(p recording.Page, d *engine.Decoder) fact.Poll {
 	}
 	poll.Sample = sample
 	return poll
-}
-
-// recordings merges several recordings by time. A target may go on in a later file (a recording that was rotated), but
-// not be in two at once: two nodes may both have called an engine "a", and their counters must not be mixed.
-type recordings struct {
-	files []*measuredFile
-	open  []*source
-	from  map[string]*source // which file a target was last read from
-	done  map[string][]*source
-}
-
-type source struct {
-	name   string
-	reader *recording.Reader
-	next   recording.Page
-	err    error // met behind next
-}
-
-func openRecordings(names []string) (*recordings, error) {
-	r := &recordings{from: map[string]*source{}, done: map[string][]*source{}}
-	for _, name := range names {
-		f, err := openMeasured(name)
-		if err != nil {
-			r.Close()
-			return nil, fmt.Errorf("open recording: %w", err)
-		}
-		r.files = append(r.files, f)
-		reader, err := recording.NewReader(f, name)
-		if err != nil {
-			r.Close()
-			return nil, err
-		}
-		s := &source{name: name, reader: reader}
-		switch s.next, err = reader.Next(); {
-		case errors.Is(err, io.EOF):
-		case err != nil:
-			r.Close()
-			return nil, err
-		default:
-			r.open = append(r.open, s)
-		}
-	}
-	return r, nil
-}
-
-// share is how much of the recordings has been read, 0 to 1.
-func (r *recordings) share() float64 {
-	var read, size int64
-	for _, f := range r.files {
-		read, size = read+f.read, size+f.size
-	}
-	return float64(read) / float64(max(1, size))
-}
-
-// Close closes the files.
-func (r *recordings) Close() {
-	for _, f := range r.files {
-		f.Close() // only read from: nothing can be lost
-	}
-}
-
-// Next returns the earliest page that has not been returned, io.EOF after the last.
-func (r *recordings) Next() (recording.Page, error) {
-	if len(r.open) == 0 {
-		return recording.Page{}, io.EOF
-	}
-	at := 0
-	for i, s := range r.open {
-		if s.next.T < r.open[at].next.T {
-			at = i
-		}
-	}
-	s := r.open[at]
-	if s.err != nil {
-		r.open = nil
-		return recording.Page{}, s.err
-	}
-	page := s.next
-	if err := r.claim(page.Target, s); err != nil {
-		return recording.Page{}, err
-	}
-	next, err := s.reader.Next()
-	switch {
-	case errors.Is(err, io.EOF):
-		r.open = append(r.open[:at], r.open[at+1:]...)
-	default:
-		s.next.T = max(page.T, next.T)
-		if s.err = err; err == nil {
-			s.next = next
-		}
-	}
-	return page, nil
-}
-
-// claim notes that a target is read from a file and refuses to go back to a file that it has left.
-func (r *recordings) claim(target string, s *source) error {
-	before := r.from[target]
-	if before == s {
-		return nil
-	}
-	for _, d := range r.done[target] {
-		if d == s {
-			return fmt.Errorf("target %q is in %s and in %s at the same time: replay them one by one, or give one of them another id", target, before.name, s.name)
-		}
-	}
-	if before != nil {
-		r.done[target] = append(r.done[target], before)
-	}
-	r.from[target] = s
-	return nil
 }

@@ -25,12 +25,12 @@ type simulated struct {
 }
 
 // Next is the next page.
-func (s *simulated) Next() (recording.Page, error) {
+func (s *simulated) Next() (recording.Entry, error) {
 	if s.next == len(s.engines) {
 		s.round, s.next = s.round+s.interval, 0
 	}
 	if s.next == 0 && !s.until(s.round) {
-		return recording.Page{}, io.EOF
+		return recording.Entry{}, io.EOF
 	}
 	id := s.engines[s.next]
 	sent := s.round + simStagger*float64(s.next)
@@ -41,13 +41,13 @@ func (s *simulated) Next() (recording.Page, error) {
 	body, up := s.world.Page(id)
 	if !up {
 		p.Took, p.Err = simRefusedTook, "connect: connection refused"
-		return p, nil
+		return recording.Entry{Page: &p}, nil
 	}
 	if s.rendered != nil {
 		s.rendered(id, sent, at)
 	}
 	p.Status, p.ContentType, p.Body = 200, s.world.ContentType(id), body
-	return p, nil
+	return recording.Entry{Page: &p}, nil
 }
 
 const (

@@ -45,6 +45,32 @@ type windowLine struct {
 	Method   string            `json:"method,omitempty"`
 	Note     string            `json:"note,omitempty"`   // why a better method was not used
 	Reason   string            `json:"reason,omitempty"` // why there is no interval
+
+	// Where the window waited for spans.
+	Seen         *uint64     `json:"seen,omitempty"`         // sequences with a span
+	Completeness *float64    `json:"completeness,omitempty"` // seen / sequences
+	Unsure       uint64      `json:"unsure,omitempty"`       // of the seen: near an edge, counted as unseen
+	Conflict     bool        `json:"conflict,omitempty"`     // the spans contradict the page, which was believed
+	Tokens       *tokensLine `json:"tokens,omitempty"`
+	Classes      []classLine `json:"classes,omitempty"`
+}
+
+// tokensLine is output tokens of finished sequences, by whether the sequence qualified.
+type tokensLine struct {
+	Lower       uint64 `json:"lower"`
+	Upper       uint64 `json:"upper"`
+	MissedLower uint64 `json:"missed_lower"`
+	MissedUpper uint64 `json:"missed_upper"`
+}
+
+// classLine is one class of the SLO, in finished sequences.
+type classLine struct {
+	Class       string `json:"class"`
+	Seen        uint64 `json:"seen"`
+	Unseen      uint64 `json:"unseen,omitempty"` // of the SLO: each may be of this class
+	Lower       uint64 `json:"lower"`
+	Upper       uint64 `json:"upper"`
+	TokensLower uint64 `json:"tokens_lower"`
 }
 
 // quantileLine is one order statistic over a sliding window that ended with a committed judgement window: it lies in
@@ -98,6 +124,7 @@ func newWindowLine(w *fold.Window) windowLine {
 	if w.RequestsOK {
 		line.Requests = &w.Requests
 	}
+	line.addSpans(w)
 	if w.Evidence == "" {
 		return line
 	}
@@ -107,6 +134,24 @@ func newWindowLine(w *fold.Window) windowLine {
 		line.Clauses[v.Metric.String()] = v.Lower
 	}
 	return line
+}
+
+// addSpans adds what spans say, where they were waited for.
+func (line *windowLine) addSpans(w *fold.Window) {
+	if !w.Spans.Expected {
+		return
+	}
+	line.Seen, line.Unsure, line.Conflict = &w.Spans.Seen, w.Spans.Unsure, w.Spans.Conflict
+	if w.SequencesOK && w.Sequences > 0 {
+		share := float64(w.Spans.Seen) / float64(w.Sequences)
+		line.Completeness = &share
+	}
+	if t := w.Tokens; t.Known {
+		line.Tokens = &tokensLine{Lower: t.Lower, Upper: t.Upper, MissedLower: t.MissedLower, MissedUpper: t.MissedUpper}
+	}
+	for _, c := range w.Classes {
+		line.Classes = append(line.Classes, classLine{Class: c.Name, Seen: c.Seen, Unseen: c.Unseen, Lower: c.Lower, Upper: c.Upper, TokensLower: c.TokensLower})
+	}
 }
 
 func exact(s fold.Span) *uint64 {

@@ -42,6 +42,8 @@ func foldOptions(cfg *config.Config, started float64) fold.Options {
 		History:         history,
 		OnePrompt:       cfg.Handlers.OnePrompt,
 		ManyPrompts:     cfg.Handlers.ManyPrompts,
+		Spans:           cfg.Spans.Taken(),
+		Grace:           cfg.Spans.Grace.Seconds(),
 	}
 	for _, w := range cfg.Quantiles.Windows {
 		o.QuantileWindows = append(o.QuantileWindows, w.Seconds())
