@@ -168,9 +168,6 @@ func (m *Matcher) know(targets []fact.Target, at float64) {
 	}
 	m.depart(before, at)
 	m.memory.forget(func(r *recollection) bool {
-		if m.places[r.place.id] != r.place {
-			return true
-		}
 		p, _, _ := m.tell(r.origin, nil, at)
 		return p != r.place
 	})

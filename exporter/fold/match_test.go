@@ -59,15 +59,19 @@ func TestOneSpanIsMatched(t *testing.T) {
 		"a name that no target has is never tried further": {targets: two[:1], from: fact.Origin{Engine: "x", Peer: "10.0.0.1"}, how: UnmatchedEngine},
 		"the name of a rank is not that of a target":       {targets: two, from: fact.Origin{Engine: "a/0"}, how: UnmatchedEngine},
 		"without targets there is nothing to match":        {from: fact.Origin{Engine: "a", Peer: "10.0.0.1"}, how: UnmatchedNoTarget},
-		"the pod's uid":                                             {targets: pods, from: fact.Origin{PodUID: "u2"}, target: "b", how: ByPod},
-		"the uid goes before the name":                              {targets: pods, from: fact.Origin{PodUID: "u2", PodName: "vllm-0"}, target: "b", how: ByPod},
-		"the pod goes before the address":                           {targets: pods, from: fact.Origin{PodUID: "u2", Peer: "10.0.0.1"}, target: "b", how: ByPod},
-		"the pod's name":                                            {targets: pods, from: fact.Origin{PodName: "vllm-1"}, target: "b", how: ByPod},
-		"the name in its namespace":                                 {targets: namesakes, from: fact.Origin{PodName: "vllm-0", PodNamespace: "test"}, target: "b", how: ByPod},
-		"the name in a namespace that no target is in":              {targets: namesakes, from: fact.Origin{PodName: "vllm-0", PodNamespace: "dev", Peer: "10.0.0.1"}, how: UnmatchedPod},
-		"a name in two namespaces":                                  {targets: namesakes, from: fact.Origin{PodName: "vllm-0"}, how: UnmatchedAmbiguous},
-		"a name in two namespaces, from the address of one":         {targets: namesakes, from: fact.Origin{PodName: "vllm-0", Peer: "10.0.0.2"}, target: "b", how: ByAddress},
-		"a name in two namespaces, from elsewhere":                  {targets: namesakes, from: fact.Origin{PodName: "vllm-0", Peer: "10.0.0.9"}, how: UnmatchedAmbiguous},
+		"the pod's uid":                                        {targets: pods, from: fact.Origin{PodUID: "u2"}, target: "b", how: ByPod},
+		"the uid goes before the name":                         {targets: pods, from: fact.Origin{PodUID: "u2", PodName: "vllm-0"}, target: "b", how: ByPod},
+		"the pod goes before the address":                      {targets: pods, from: fact.Origin{PodUID: "u2", Peer: "10.0.0.1"}, target: "b", how: ByPod},
+		"the pod's name":                                       {targets: pods, from: fact.Origin{PodName: "vllm-1"}, target: "b", how: ByPod},
+		"the name in its namespace":                            {targets: namesakes, from: fact.Origin{PodName: "vllm-0", PodNamespace: "test"}, target: "b", how: ByPod},
+		"the name in a namespace that no target is in":         {targets: namesakes, from: fact.Origin{PodName: "vllm-0", PodNamespace: "dev", Peer: "10.0.0.1"}, how: UnmatchedPod},
+		"the name of a target that does not say its namespace": {targets: []fact.Target{inPod("a", page1, "", "vllm-0", ""), two[1]}, from: fact.Origin{PodName: "vllm-0", PodNamespace: "dev"}, target: "a", how: ByPod},
+		"a name in two namespaces":                             {targets: namesakes, from: fact.Origin{PodName: "vllm-0"}, how: UnmatchedAmbiguous},
+		"a name in two namespaces, from the address of one":    {targets: namesakes, from: fact.Origin{PodName: "vllm-0", Peer: "10.0.0.2"}, target: "b", how: ByAddress},
+		"a name in two namespaces, from elsewhere":             {targets: namesakes, from: fact.Origin{PodName: "vllm-0", Peer: "10.0.0.9"}, how: UnmatchedAmbiguous},
+		"a name of two, from the address of one, and the other is at a name": {
+			targets: []fact.Target{namesakes[0], inPod("b", "http://gpu-7:8000/metrics", "", "vllm-0", "test")}, from: fact.Origin{PodName: "vllm-0", Peer: "10.0.0.1"}, how: UnmatchedAmbiguous,
+		},
 		"a namesake that was replaced has another uid":              {targets: pods[:1], from: fact.Origin{PodUID: "u0", PodName: "vllm-0", PodNamespace: "prod", Peer: "10.0.0.1"}, how: UnmatchedPod},
 		"the name where targets have no uid":                        {targets: namesakes, from: fact.Origin{PodUID: "u7", PodName: "vllm-0", PodNamespace: "prod"}, target: "a", how: ByPod},
 		"two engines in one pod":                                    {targets: shared, from: fact.Origin{PodUID: "u1", Peer: "10.0.0.1"}, how: UnmatchedAmbiguous},
@@ -91,6 +95,7 @@ func TestOneSpanIsMatched(t *testing.T) {
 		"an IPv6 address without a port":                            {targets: []fact.Target{at("a", "http://[2001:db8::1]/metrics"), two[1]}, from: fact.Origin{Peer: "2001:DB8::1"}, target: "a", how: ByAddress},
 		"an IPv6 address with a zone":                               {targets: []fact.Target{at("a", "http://[fe80::1%25eth0]:8000/metrics"), two[1]}, from: fact.Origin{Peer: "fe80::1%ens3"}, target: "a", how: ByAddress},
 		"localhost is the own host":                                 {targets: []fact.Target{at("a", "http://LocalHost:8000/metrics"), two[1]}, from: fact.Origin{Peer: "127.0.0.1"}, target: "a", how: ByAddress},
+		"localhost to its full stop":                                {targets: []fact.Target{at("a", "http://localhost.:8000/metrics"), two[1]}, from: fact.Origin{Peer: "127.0.0.1"}, target: "a", how: ByAddress},
 		"the own host, listened at over IPv4 and sent from over v6": {targets: []fact.Target{at("a", "http://127.0.0.1:8000/metrics"), two[1]}, from: fact.Origin{Peer: "::1"}, target: "a", how: ByAddress},
 		"any address is the own host's":                             {targets: []fact.Target{at("a", "http://0.0.0.0:8000/metrics"), two[1]}, from: fact.Origin{Peer: "127.0.0.1"}, target: "a", how: ByAddress},
 		"two on the own host, at different addresses of it":         {targets: []fact.Target{at("a", "http://127.0.0.1:8000/metrics"), at("b", "http://[::1]:8000/metrics")}, from: fact.Origin{Peer: "127.0.0.1"}, how: UnmatchedAmbiguous},
@@ -168,6 +173,18 @@ func TestWhatWasLearntOfAProcess(t *testing.T) {
 			{targets: pods, from: direct, target: "a", how: ByAddress},
 			{at: 1, targets: []fact.Target{inPod("a", page1, "u3", "vllm-0", "prod"), pods[1]}, from: collector, how: UnmatchedNothing},
 		},
+		"also where no uid says so": {
+			{targets: namesakes, from: direct, target: "a", how: ByAddress},
+			{at: 1, targets: []fact.Target{inPod("a", page1, "", "vllm-2", "prod"), namesakes[1]}, from: collector, how: UnmatchedNothing},
+		},
+		"also where only the namespace is another": {
+			{targets: namesakes, from: direct, target: "a", how: ByAddress},
+			{at: 1, targets: []fact.Target{inPod("a", page1, "", "vllm-0", "dev"), namesakes[1]}, from: collector, how: UnmatchedNothing},
+		},
+		"a pod is followed though the name of an engine was learnt": {
+			{targets: pods, from: fact.Origin{Instance: i, Engine: "a"}, target: "a", how: ByEngine}, {at: 1, targets: pods, from: fact.Origin{Instance: i, PodUID: "u2"}, target: "b", how: ByPod},
+			{at: 2, targets: pods, from: collector, target: "b", how: ByInstance},
+		},
 		"it stays when the target's credentials change": {
 			learn, {at: 1, targets: []fact.Target{at("a", "http://u:p@10.0.0.1:8000/metrics?key=x"), two[1]}, from: collector, target: "a", how: ByInstance},
 		},
@@ -243,6 +260,17 @@ func TestNoMoreProcessesAreRememberedThanFit(t *testing.T) {
 		n++
 	}
 	equal(t, "in the ring", n, maxInstances)
+}
+
+// TestTargetsThatWentAreForgotten, however many there were.
+func TestTargetsThatWentAreForgotten(t *testing.T) {
+	m := &Matcher{}
+	for i := range 1000 {
+		m.Match([]fact.Target{at(fmt.Sprint(i), page1)}, fromA, float64(i))
+	}
+	if n := len(m.left); n > lingering+1 {
+		t.Errorf("%d are remembered", n)
+	}
 }
 
 // TestMatchingIsTheSameHoweverOften: asking twice is answered twice alike, in whatever order the targets come, and what is

@@ -150,6 +150,7 @@ func TestWindowsWaitWhileSpansCome(t *testing.T) {
 	s.arrive(104, two, spanOf(1, 100, fromA)) // received at 103
 	equal(t, "after one", e.spansExpected(104), true)
 	equal(t, "another engine's", s.engines["b"].spansExpected(104), false)
+	s.arrive(105, two, spanOf(3, 90, fromA)) // received at 93, taken in later
 	equal(t, "for an hour", e.spansExpected(3703), true)
 	equal(t, "no longer", e.spansExpected(3703.5), false)
 	off := s.opts

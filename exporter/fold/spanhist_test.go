@@ -51,7 +51,7 @@ func TestValuesOfSpansAreCountedWhereTheyAre(t *testing.T) {
 		if rng.IntN(5) == 0 {
 			span.TTFT = edges[rng.IntN(3)]
 		}
-		if rng.IntN(10) == 0 {
+		if rng.IntN(2) == 0 {
 			span.Trace = [16]byte{} // nobody could look it up
 		}
 		sent = append(sent, span)
@@ -108,6 +108,19 @@ func TestWhatWasPublishedIsNotWrittenTo(t *testing.T) {
 	}
 	if again := s.spans("a", 106); again.Histograms[fact.TTFT] != s.spans("a", 107).Histograms[fact.TTFT] {
 		t.Error("what has not changed was copied")
+	}
+}
+
+// TestPublishingCostsOneCopy: the values after the first one are counted without another.
+func TestPublishingCostsOneCopy(t *testing.T) {
+	s := listener()
+	span := spanOf(1, 100, fromA)
+	s.arrive(104, two, span, spanOf(2, 100, fromA))
+	s.spans("a", 104)
+	spans, edges := &s.engines["a"].spans, thresholdsOf(s.opts.Objectives)
+	spans.observe(&span, edges, 105)
+	if n := testing.AllocsPerRun(100, func() { spans.observe(&span, edges, 105) }); n > 0 {
+		t.Errorf("%v allocations a span", n)
 	}
 }
 

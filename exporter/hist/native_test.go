@@ -89,6 +89,17 @@ func TestNativeEdgesAreExact(t *testing.T) {
 	}
 }
 
+// TestNativeZeroHasAnEdge: the bucket that the zero threshold cuts holds no value that is counted in zero.
+func TestNativeZeroHasAnEdge(t *testing.T) {
+	n := nativeOf([]float64{1e-6, 1.0001e-6})
+	if lower, upper := n.Bounds(n.First); lower != 1e-6 || !(1.0001e-6 <= upper && upper < 1.1e-6) || n.Zero != 1 {
+		t.Errorf("(%v, %v], %d in zero", lower, upper, n.Zero)
+	}
+	if lower, upper := n.CountAtMost(1e-6); lower != 1 || upper != 1 {
+		t.Errorf("%d to %d at most 1e-6, want 1", lower, upper)
+	}
+}
+
 func TestNativeObserve(t *testing.T) {
 	for name, c := range map[string]struct {
 		v    float64
@@ -134,15 +145,19 @@ func TestNativeAlgebra(t *testing.T) {
 			first = append(first, 1e-6, 1.0000001e-6, 1e6)
 		}
 		a, b, all := nativeOf(first), nativeOf(second), nativeOf(slices.Concat(first, second))
-		addend, origin := b.Clone(), a.Clone()
 		sum := a.Clone()
 		if err := sum.Add(&b); err != nil {
 			t.Fatal(err)
 		}
 		agree(t, &sum, reference(t, slices.Concat(first, second)))
-		sum.Observe(3)
-		same(t, "the addend", b, addend)
-		same(t, "what was cloned", a, origin)
+		for v := range 8 { // into every bucket that a copy might share
+			sum.Observe(math.Exp(float64(v - 4)))
+		}
+		for _, v := range first {
+			sum.Observe(v)
+		}
+		same(t, "the addend", b, nativeOf(second))
+		same(t, "what was cloned", a, nativeOf(first))
 		if len(all.Buckets) > 320 {
 			t.Fatalf("%d buckets", len(all.Buckets))
 		}
