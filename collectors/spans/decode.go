@@ -98,10 +98,10 @@ func (d *Decoder) decode(m Message) (b Batch, err *Error) {
 }
 
 func (d *Decoder) read(m Message) (Batch, *Error) {
-	if err := m.readable(); err != nil {
+	json, err := m.readable()
+	if err != nil {
 		return Batch{}, err
 	}
-	json, err := isJSON(m.ContentType)
 	body := m.Body
 	switch encoding(m.ContentEncoding) {
 	case identity:
@@ -132,15 +132,15 @@ func tooLarge(limit int64) *Error {
 	return refuse(TooLarge, "the message is larger than the %d bytes that spans.max_message allows, decompressed; all its spans are lost: let the sender make smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE), or raise the limit", limit)
 }
 
-// readable says whether the content type and the compression are known, without looking at the body.
-func (m *Message) readable() *Error {
-	if _, err := isJSON(m.ContentType); err != nil {
-		return err
+// readable says whether the message is in JSON, or why it cannot be read, without looking at the body.
+func (m *Message) readable() (json bool, err *Error) {
+	if json, err = isJSON(m.ContentType); err != nil {
+		return false, err
 	}
 	if e := encoding(m.ContentEncoding); e != identity && e != gzipped {
-		return refuse(Unsupported, unknownEncoding)
+		return false, refuse(Unsupported, unknownEncoding)
 	}
-	return nil
+	return json, nil
 }
 
 const unknownEncoding = "the message's compression is not known; send it with gzip or without any"

@@ -16,12 +16,13 @@ import (
 // or an error, no span that breaks what every span must keep, the same answer from a used decoder, and the spans that
 // the official types count in what they can read.
 func FuzzDecode(f *testing.F) {
-	for i, m := range recorded(f, "vllm-0.32-spec") {
+	// The shortest messages of an engine, with start-up spans and requests: long seeds only make the search slow.
+	for _, m := range recorded(f, "vllm-0.32-spec") {
 		var data tracepb.TracesData
 		if err := proto.Unmarshal(m.Body, &data); err != nil {
 			f.Fatal(err)
 		}
-		if i < 4 {
+		if len(m.Body) < 4000 {
 			f.Add(m.Body, byte(0))
 			f.Add(otlpJSON(f, &data), byte(1))
 			f.Add(zipped(f, m.Body), byte(2))

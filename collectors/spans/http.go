@@ -112,7 +112,7 @@ func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (
 	m := Message{
 		Peer: from, Path: tracesPath, ContentType: q.Header.Get("Content-Type"), ContentEncoding: q.Header.Get("Content-Encoding"),
 	}
-	if err := m.readable(); err != nil {
+	if _, err := m.readable(); err != nil {
 		return http.StatusUnsupportedMediaType, answer{outcome: err.Outcome, detail: err.Detail}
 	}
 	if q.ContentLength > s.MaxMessage {
