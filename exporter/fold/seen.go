@@ -136,8 +136,8 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 	}
 }
 
-// release lets go of the waiting spans that are done with; the others stay in the order in which they came, but not where
-// they were in memory. What a burst took is given back.
+// release lets go of the waiting spans that are done with, asking about each once, in the order in which they came. The
+// others stay in that order, but not where they were in memory. What a burst took is given back.
 func (s *engineSpans) release(done func(*waitingSpan) bool) {
 	kept := s.waiting[:0]
 	for i := range s.waiting {

@@ -9,7 +9,7 @@ import (
 const (
 	ByEngine   = "engine"   // its resource names the target (goodput.engine)
 	ByPod      = "pod"      // its resource names the pod of exactly one target
-	ByInstance = "instance" // its process was matched before
+	ByInstance = "instance" // its process was matched before, and its address does not say the same
 	ByAddress  = "address"  // it came from the address of exactly one target
 	ByOnly     = "only"     // there is one target, and nothing on the span contradicts it
 )
@@ -18,8 +18,8 @@ const (
 const (
 	UnmatchedEngine    = "engine"    // its resource names a target that there is not
 	UnmatchedPod       = "pod"       // its resource names a pod that no target is of
-	UnmatchedAmbiguous = "ambiguous" // several targets are of its pod or at its address
-	UnmatchedNothing   = "nothing"   // nothing on it tells which of several targets it is of
+	UnmatchedAmbiguous = "ambiguous" // several targets are, or may be, of its pod or at its address
+	UnmatchedNothing   = "nothing"   // nothing on it tells which of several targets it is of, or whether it is of one that has just gone
 	UnmatchedNoTarget  = "no_target" // there is no target
 )
 
@@ -45,7 +45,7 @@ type EngineSpans struct {
 
 	Late      uint64 // came after their window was committed: they count as unseen
 	Outside   uint64 // ended at a time that no window covers: before the first page, or while a process was replaced
-	Duplicate uint64 // came before
+	Duplicate uint64 // came before, and the one before waits yet
 	Dropped   uint64 // more than is kept for one engine's open windows: they count as unseen
 	OneToken  uint64 // sequences of at most one token: they have no TPOT and meet a TPOT clause by definition
 
@@ -65,7 +65,7 @@ type EngineSpans struct {
 }
 
 // SpanHistogram holds the exact values of the sequences that were seen: on native buckets, and counted at the
-// thresholds of the objectives. Every span that was matched is in it, whatever became of its window.
+// thresholds of the objectives. Every span that was matched is in it, whatever became of its window, but for duplicates.
 type SpanHistogram struct {
 	Since  float64 // when it began: it begins anew when the thresholds change
 	Native hist.Native
