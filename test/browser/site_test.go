@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,6 +39,7 @@ func site(t *testing.T, tapes tapes, model string) string {
 	objectives := contract()
 	state := fold.New(options(objectives, begun))
 	var polls []fact.Poll
+	var spans []fact.Span
 	targets := stillTargets{{ID: "gpu-4", URL: "http://127.0.0.1:8004/metrics"}}
 	last := held{}
 	for id, tape := range tapes {
@@ -51,15 +53,25 @@ func site(t *testing.T, tapes tapes, model string) string {
 			}
 		}
 		polls = append(polls, played...)
+		if id != silent {
+			spans = append(spans, tracedBy(t, id, tape, played)...)
+		}
 		last[id] = played[len(played)-1].Sample
 	}
 	slices.SortFunc(polls, func(a, b fact.Poll) int { return int(1e3 * (a.Received - b.Received)) })
+	spans = append(spans, stray(now))
+	slices.SortFunc(spans, func(a, b fact.Span) int { return int(1e3 * (a.Received - b.Received)) })
 	for _, p := range polls {
-		state.Apply(fold.Round{At: p.Received, Targets: targets, Polls: []fact.Poll{p}})
+		n, _ := slices.BinarySearchFunc(spans, p.Received, func(s fact.Span, at float64) int { return cmp.Compare(s.Received, at) })
+		state.Apply(fold.Round{At: p.Received, Targets: targets, Polls: []fact.Poll{p}, Spans: spans[:n]})
+		spans = spans[n:]
 	}
 	e, err := exporter.New(exporter.Config{
-		Settings: exporter.Settings{Interval: 2 * time.Second, Timeout: time.Second, Source: targets, Poller: last, Objectives: objectives},
-		Reducer:  state, Version: "test",
+		Settings: exporter.Settings{Interval: 2 * time.Second, Timeout: time.Second, Source: targets, Poller: last, Spans: noSpans{}, Objectives: objectives},
+		Reducer:  state, Version: "test", Inputs: func() exporter.Inputs {
+			return exporter.Inputs{ReloadOK: true, Reloaded: time.Unix(int64(begun), 0), TargetFilesBroken: 1, Spans: &exporter.SpanIntake{
+				Spans: []fold.Tally{{Name: "other_name", Count: 5127}, {Name: "refused", Count: 2}, {Name: "taken", Count: 20_000}}, Refused: []fold.Tally{{Name: "negative", Count: 2}}, Room: 50_000}}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +98,10 @@ func site(t *testing.T, tapes tapes, model string) string {
 func contract() []slo.Objective {
 	return []slo.Objective{
 		{Name: "chat", Objective: 0.95, Window: 30 * 24 * time.Hour, Policy: slo.DefaultPolicy(),
-			Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 0.25}, {Metric: fact.TPOT, Threshold: 0.025}}},
+			Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 0.25}, {Metric: fact.TPOT, Threshold: 0.025}},
+			Classes: slo.Classes{By: slo.ByPromptTokens, List: []slo.Class{
+				{Name: "short", AtMost: 150}, {Name: "long", Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 1}, {Metric: fact.TPOT, Threshold: 0.025}}},
+			}}},
 		{Name: "patient", Objective: 0.9, Window: 30 * 24 * time.Hour, Policy: slo.DefaultPolicy(), Match: slo.Match{Model: regexp.MustCompile("^(?:demo|long.*)$")},
 			Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 5}}},
 	}
@@ -95,7 +110,7 @@ func contract() []slo.Objective {
 func options(objectives []slo.Objective, begun float64) fold.Options {
 	return fold.Options{
 		Objectives: objectives, Started: begun, JudgementWindow: 60, Quantiles: []float64{0.5, 0.9, 0.99}, QuantileWindows: []float64{300, 3600},
-		Stale: 10, Stall: 60, History: 3600, OnePrompt: []string{"/v1/completions", "/v1/chat/completions"},
+		Stale: 10, Stall: 60, History: 3600, Spans: true, Grace: 10, OnePrompt: []string{"/v1/completions", "/v1/chat/completions"},
 	}
 }
 
