@@ -114,7 +114,7 @@ func enginesKeys() codec[Engines] {
 		bind("access", accessKeys(), func(e *Engines) *Access { return &e.Access },
 			"How all targets are reached that do not say otherwise, those of files included."),
 		bind("max_series", whole(100, 1_000_000), func(e *Engines) *int { return &e.MaxSeries },
-			"Series that one engine may have on the exporter's page. Beyond it are left out, in this order and each kind whole: the quantiles of sliding windows; the histograms of queue, prefill and decode time and of lengths; those of ttft, tpot, e2e and token gaps; what else is said of single ranks. State, ledger and SLOs always stay. goodput_series_dropped says how many."),
+			"Series that one engine may have on the exporter's page. Beyond it are left out, in this order and each kind whole: the quantiles of sliding windows; the histograms of queue, prefill and decode time and of lengths; those of ttft, tpot, e2e and token gaps; those of what has a span; classes; what else is said of single ranks. State, ledger, SLOs and evidence always stay. goodput_series_dropped says how many."),
 	)
 }
 
