@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +169,13 @@ func TestEveryReasonHasARemedy(t *testing.T) {
 	}
 	if meaning, remedy := catalog.UnmatchedMeaning("other"); meaning != "" || remedy != "" {
 		t.Error("a word that is none has a remedy")
+	}
+}
+
+// TestTracesAreReadable: on /debug/round as in the backend of traces.
+func TestTracesAreReadable(t *testing.T) {
+	if got := readable(reflect.ValueOf(fold.Exemplar{Trace: [16]byte{1, 15: 0xab}})).(map[string]any)["trace"]; got != "010000000000000000000000000000ab" {
+		t.Errorf("%v", got)
 	}
 }
 
