@@ -9,7 +9,7 @@ import (
 const (
 	ReasonMissing   = "missing"    // an attribute that a request has is not there, or is no number
 	ReasonNegative  = "negative"   // a duration below zero
-	ReasonNotFinite = "not_finite" // a value that is not a finite number
+	ReasonNotFinite = "infinite"   // a value that is not a finite number
 	ReasonPart      = "part"       // a part of the request lasts longer than the whole
 	ReasonLong      = "long"       // the request lasts longer than its span: such as the host's uptime, after an abort in the engine
 	ReasonTokens    = "tokens"     // a number of tokens that no request has
