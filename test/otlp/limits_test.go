@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -94,25 +95,47 @@ func TestFullBuffer(t *testing.T) {
 	}
 }
 
-// TestImpossibleValues: what cannot be true is refused, and the sender's SDK hears of it as a partial success.
+// TestImpossibleValues: what cannot be true is refused and counted by its reason, and the sender's SDK hears of it as a
+// partial success.
 func TestImpossibleValues(t *testing.T) {
 	e := newEngine(t)
 	to := serve(t, settings{engines: map[string]*engine{"a": e}})
 	sender := newTracer(t, wire{}.client(to), sdktrace.AlwaysSample(), attribute.String("goodput.engine", "a"))
-	start := time.Now().Add(-time.Second)
 	good := &call{queue: 0.1, prefill: 0.1, decode: 0.5, prompt: 5, output: 9}
+	start := time.Now().Add(-2 * time.Second)
 	sender.report(context.Background(), good, start)
-	_, span := sender.tracer.Start(context.Background(), "llm_request", trace.WithTimestamp(start), trace.WithAttributes(good.attributes()...),
-		trace.WithAttributes(attribute.Float64("gen_ai.latency.time_to_first_token", -3)))
+	wrong := map[string]struct {
+		start time.Time
+		value attribute.KeyValue // in place of what is right
+	}{
+		"negative": {start, attribute.Float64("gen_ai.latency.time_to_first_token", -3)},
+		"infinite": {start, attribute.Float64("gen_ai.latency.time_in_model_decode", math.NaN())},
+		"part":     {start, attribute.Float64("gen_ai.latency.time_in_queue", 40)},
+		"long":     {start, attribute.Float64("gen_ai.latency.e2e", 3e6)},
+		"tokens":   {start, attribute.Int("gen_ai.usage.completion_tokens", -1)},
+		"time":     {start.Add(-72 * time.Hour), attribute.Bool("no.matter", true)},
+		"missing":  {start, attribute.String("gen_ai.latency.e2e", "soon")},
+	}
+	for _, c := range wrong {
+		_, span := sender.tracer.Start(context.Background(), "llm_request", trace.WithTimestamp(c.start), trace.WithAttributes(good.attributes()...), trace.WithAttributes(c.value))
+		span.End(trace.WithTimestamp(c.start.Add(time.Second)))
+	}
+	_, span := sender.tracer.Start(context.Background(), "GET /metrics")
 	span.End()
 	sender.close(t)
-	until(t, 10*time.Second, "both spans", func() error { return grown(nil, to.samples(t), 1, "goodput_spans_received_total", "", "refused") })
+	n := float64(len(wrong))
+	until(t, 10*time.Second, "the spans", func() error { return grown(nil, to.samples(t), n, "goodput_spans_received_total", "", "refused") })
 	s := to.samples(t)
 	s.want(t, 1, "goodput_spans_received_total", label("outcome", "taken"))
-	s.want(t, 1, "goodput_spans_refused_total")
+	s.want(t, 1, "goodput_spans_received_total", label("outcome", "other_name"))
+	s.want(t, n, "goodput_spans_refused_total")
+	for reason := range wrong {
+		s.want(t, 1, "goodput_spans_refused_total", label("reason", reason))
+	}
 	s.want(t, 1, "goodput_span_messages_total", label("outcome", "partial"))
-	if said := complained(); !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "partial success") && strings.Contains(s, "1 span") }) {
-		t.Errorf("the SDK was not told that one span was rejected; it heard %q", said)
+	heard := fmt.Sprintf("%d spans rejected", len(wrong))
+	if said := complained(); !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "partial success") && strings.Contains(s, heard) }) {
+		t.Errorf("the SDK was not told %q; it heard %q", heard, said)
 	}
 }
 
