@@ -25,11 +25,15 @@ type explainOptions struct {
 	Engine     string        // of a recording with several; "" when there is one
 	For        time.Duration // for how long a URL is polled; 0: one judgement window
 	JSON       bool
+	Spans      bool // of the spans in a recording
 	Notes      io.Writer
 }
 
 // runExplain takes one engine's pages through every stage and says what comes out, and why no more does.
 func runExplain(ctx context.Context, o explainOptions, out io.Writer) error {
+	if o.Spans {
+		return runExplainSpans(ctx, o, out)
+	}
 	cfg, err := config.Load(o.ConfigFile)
 	if err != nil {
 		return err

@@ -82,10 +82,11 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	explain.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&told.ConfigFile)
 	explain.Flag("for", "How long to poll a URL; one judgement window and two polls by default.").DurationVar(&told.For)
 	explain.Flag("engine", "Which engine of a recording, where it holds several.").StringVar(&told.Engine)
+	explain.Flag("spans", "Explain the spans of a recording instead: what came, what was matched to which engine and how, what was not and why, and how complete they are.").BoolVar(&told.Spans)
 	explain.Flag("json", "Print JSON; docs/explain.md lists the keys.").BoolVar(&told.JSON)
 	explain.Arg("source", "URL of an engine's page, a recording, or a file that holds a page.").Required().StringVar(&told.Source)
 
-	record := app.Command("record", "Write the pages of all configured engines to a file, for replay and for bug reports.")
+	record := app.Command("record", "Write the pages of all configured engines, and the spans that they send, to a file, for replay and for bug reports.")
 	recorded := recordOptions{Notes: notes}
 	record.Flag("config.file", "Configuration file, see docs/config.md.").Default("goodput.yaml").StringVar(&recorded.ConfigFile)
 	record.Flag("output", "File to write, ending in .jsonl.gz. It must not be there yet.").Required().StringVar(&recorded.Output)
