@@ -164,6 +164,7 @@ func TestTruthLiesInEveryIntervalOfAllEvidence(t *testing.T) {
 				r := watchSpans(seed)
 				for i := range r.windows {
 					r.checkEvidence(t, seed, &r.windows[i])
+					r.checkLeft(t, seed, i)
 					windows++
 					if r.windows[i].Spans.Complete {
 						exact++
@@ -301,6 +302,21 @@ func (r *seenRun) checkEvidence(t *testing.T, seed uint64, w *Window) {
 	}
 	r.checkTokens(w, &x, logical && !complete, fail)
 	r.checkClasses(w, &x, fail)
+}
+
+// checkLeft: attempts that a later one superseded, and nothing else, are not in the denominator any more.
+func (r *seenRun) checkLeft(t *testing.T, seed uint64, i int) {
+	t.Helper()
+	w := &r.windows[i]
+	o := objectiveNamed(r.state, w.SLO)
+	if o.Policy.Retries != slo.RetriesLogical {
+		return
+	}
+	at := i - slices.IndexFunc(evidenceObjectives(), func(x slo.Objective) bool { return x.Name == w.SLO })
+	plain, superseded := r.windows[at].Requests, r.truth(o, r.instant(w.Start), r.instant(w.End)).superseded
+	if left := plain - w.Requests; left > superseded || w.Spans.Complete && left != superseded {
+		t.Fatalf("seed %d: %s: %d of %d requests left, %d were superseded", seed, describe(*w), left, plain, superseded)
+	}
 }
 
 func (r *seenRun) checkTokens(w *Window, x *truth, unknown bool, fail func(string, ...any)) {
