@@ -23,6 +23,7 @@ import (
 const (
 	exportMethod    = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 	grpcContentType = "application/grpc+proto"
+	grpcWindow      = 256 << 10 // bytes; at most maxConnections of them are filled
 )
 
 // serveGRPC serves until the context is done.
@@ -35,6 +36,8 @@ func (r *Receiver) serveGRPC(ctx context.Context) error {
 		grpc.StatsHandler(encodings{r}),
 		grpc.MaxRecvMsgSize(int(r.grpcLimit)),
 		grpc.MaxConcurrentStreams(maxAtOnce),
+		// What a connection may send that nobody has asked for yet. By default this grows up to 16 MiB.
+		grpc.StaticStreamWindowSize(grpcWindow), grpc.StaticConnWindowSize(grpcWindow),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.ConnectionTimeout(headerTime),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: time.Minute, Timeout: readTime}),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -115,27 +116,32 @@ func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (
 	if _, err := m.readable(); err != nil {
 		return http.StatusUnsupportedMediaType, answer{outcome: err.Outcome, detail: err.Detail}
 	}
-	if q.ContentLength > s.MaxMessage {
-		return http.StatusRequestEntityTooLarge, answer{outcome: TooLarge, detail: tooLarge(s.MaxMessage).Detail}
-	}
 	if !r.door.enter() {
 		return http.StatusServiceUnavailable, busy
 	}
 	defer r.door.leave()
+	if q.ContentLength > s.MaxMessage {
+		return failure(q.Body, errLimit, s.MaxMessage)
+	}
 	buffer := bodies.Get().(*[]byte)
 	defer recycle(&bodies, buffer)
 	var err error
 	if *buffer, err = readAll((*buffer)[:0], q.Body, s.MaxMessage); err != nil {
-		return failure(err, s.MaxMessage)
+		return failure(q.Body, err, s.MaxMessage)
 	}
 	m.Body, m.Received = *buffer, now()
 	a := r.take(s, m)
 	return httpStatus(a.outcome), a
 }
 
-// failure is why a body could not be read.
-func failure(err error, limit int64) (int, answer) {
+// maxDiscard is how much of a body over the limit is read and forgotten, bytes.
+const maxDiscard = 64 << 20
+
+// failure is why a body could not be read. Of one over the limit the rest is read first: a sender that still writes when
+// the connection is closed sees a broken pipe in place of the answer, and repeats what will never be taken.
+func failure(body io.Reader, err error, limit int64) (int, answer) {
 	if errors.Is(err, errLimit) {
+		io.CopyN(io.Discard, body, maxDiscard)
 		return http.StatusRequestEntityTooLarge, answer{outcome: TooLarge, detail: tooLarge(limit).Detail}
 	}
 	a := answer{outcome: Broken, detail: "the message ended before its end"}

@@ -1,7 +1,10 @@
 package spans
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -105,6 +108,32 @@ func told(t *testing.T, a *http.Response, body string) (code codes.Code, rejecte
 		}
 	}
 	return codes.Code(st.Code), 0, st.Message
+}
+
+// A sender that only reads when it has written all, as Python's does, must see the answer and not a broken pipe.
+func TestASenderOfAMessageOverTheLimitSeesTheAnswer(t *testing.T) {
+	r := serving(t, usualConfig())
+	address, _ := r.Addrs()
+	for _, length := range []string{"Content-Length: 20000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1312d00\r\n"} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := make([]byte, 20_000_000)
+		if _, err := io.WriteString(conn, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"+length); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write(body); err != nil {
+			t.Errorf("%q: %v", length, err)
+		}
+		io.WriteString(conn, "\r\n0\r\n\r\n")
+		a, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || a.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%q: %+v, %v", length, a, err)
+		}
+		conn.Close()
+	}
+	equal(t, "messages", r.Stats().messages(), map[string]uint64{"http too_large": 2})
 }
 
 func TestOnlyPostIsTaken(t *testing.T) {

@@ -62,11 +62,10 @@ func (l *list[T]) UnmarshalJSON(text []byte) error {
 		return &json.UnmarshalTypeError{Value: "scalar or object", Type: listType}
 	}
 	var message []byte
-	for n := 0; dec.More(); n++ {
+	for n := 0; dec.More(); {
 		if err := count(&n); err != nil {
 			return err
 		}
-		n--
 		var e T
 		if err := dec.Decode(&e); err != nil {
 			return err

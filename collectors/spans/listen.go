@@ -91,7 +91,7 @@ func peer(address string) string {
 
 // warnIfOpen says once that anyone who reaches the listeners can send.
 func (r *Receiver) warnIfOpen(s *settings) {
-	if s.TokenFile != "" || s.ClientCAFile != "" {
+	if r.warned || s.TokenFile != "" || s.ClientCAFile != "" {
 		return
 	}
 	for key, l := range map[string]net.Listener{"spans.listen": r.http, "spans.grpc_listen": r.grpc} {
@@ -101,6 +101,7 @@ func (r *Receiver) warnIfOpen(s *settings) {
 		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 			r.log.Warn("anyone who reaches this address can send spans, and so say how well an engine does; set spans.bearer_token_file or spans.tls_config.client_ca_file, or let a network policy admit the engines only",
 				"key", key, "address", l.Addr().String())
+			r.warned = true
 			return
 		}
 	}

@@ -242,6 +242,26 @@ func settled(want int) (n int) {
 	return n
 }
 
+// Who has opened a receiver and does not need it after all has a way to close it.
+func TestRunWithoutTimeClosesTheListeners(t *testing.T) {
+	r, err := Listen(usualConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []net.Listener{r.http, r.grpc} {
+		if again, err := net.Listen("tcp", l.Addr().String()); err != nil {
+			t.Error(err)
+		} else {
+			again.Close()
+		}
+	}
+}
+
 // A listener that fails ends the other protocol too, and Run says so.
 func TestRunEndsWhenAListenerFails(t *testing.T) {
 	r, err := Listen(usualConfig())

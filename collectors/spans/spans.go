@@ -54,6 +54,7 @@ type Receiver struct {
 	tap        func(Message)
 
 	mu       sync.Mutex // of Reconfigure
+	warned   bool       // that anyone can send
 	settings atomic.Pointer[settings]
 	door     door
 	buffer   buffer
@@ -71,7 +72,7 @@ type settings struct {
 }
 
 // Listen checks the configuration, reads the files that it names and opens the listeners. The caller must then call
-// Run, which closes them. Errors name the configuration key, the address and what can be done.
+// Run, which closes them; with a context that is done it does nothing else. Errors name the configuration key, the address and what can be done.
 func Listen(c Config) (*Receiver, error) {
 	s, err := newSettings(c, nil)
 	if err != nil {
