@@ -15,8 +15,9 @@ import (
 // fleet serves the engines of a world in real time, each on a port of its own. Where an engine is down its port is
 // closed, as it would be.
 type fleet struct {
-	mu      sync.Mutex // guards world
+	mu      sync.Mutex // guards world and mail
 	world   *sim.World
+	mail    *mail // what the engines' tracers send; nil: nobody takes it in
 	engines []*simEngine
 }
 

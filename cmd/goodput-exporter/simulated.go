@@ -17,37 +17,57 @@ type simulated struct {
 	engines  []string
 	interval float64            // seconds from round to round
 	until    func(float64) bool // whether a round at that time is still wanted
+	mail     *mail              // messages with spans that the world sends; nil: nobody takes them in
 
-	round float64 // when the current round began, unix seconds
-	next  int     // engine in it
+	round float64         // when the current round began, unix seconds
+	next  int             // engine in it
+	page  *recording.Page // the next one, which messages that came earlier go before
+	ended bool            // no further page is wanted
 	// rendered, when not nil, is told when each page was rendered.
 	rendered func(engine string, sent, at float64)
 }
 
-// Next is the next page.
+// Next is the next page, or a message that came before it was asked for.
 func (s *simulated) Next() (recording.Entry, error) {
+	if s.page == nil && !s.ended {
+		s.page, s.ended = s.look()
+	}
+	if m := s.mail.next(); m != nil && (s.ended || m.At <= s.page.T) {
+		s.mail.pop()
+		return recording.Entry{Message: recordedMessage(m)}, nil
+	}
+	if s.ended {
+		return recording.Entry{}, io.EOF
+	}
+	p := s.page
+	s.page = nil
+	return recording.Entry{Page: p}, nil
+}
+
+// look polls the next engine; ended says that no further round is wanted.
+func (s *simulated) look() (p *recording.Page, ended bool) {
 	if s.next == len(s.engines) {
 		s.round, s.next = s.round+s.interval, 0
 	}
 	if s.next == 0 && !s.until(s.round) {
-		return recording.Entry{}, io.EOF
+		return nil, true
 	}
 	id := s.engines[s.next]
 	sent := s.round + simStagger*float64(s.next)
 	s.next++
 	at := sent + simPageTook/2
 	s.world.Run(at)
-	p := recording.Page{T: sent, Took: simPageTook, Target: id}
+	p = &recording.Page{T: sent, Took: simPageTook, Target: id}
 	body, up := s.world.Page(id)
 	if !up {
 		p.Took, p.Err = simRefusedTook, "connect: connection refused"
-		return recording.Entry{Page: &p}, nil
+		return p, false
 	}
 	if s.rendered != nil {
 		s.rendered(id, sent, at)
 	}
 	p.Status, p.ContentType, p.Body = 200, s.world.ContentType(id), body
-	return recording.Entry{Page: &p}, nil
+	return p, false
 }
 
 const (
@@ -57,4 +77,26 @@ const (
 
 func newSimulated(world *sim.World, start float64, interval time.Duration, until func(float64) bool) *simulated {
 	return &simulated{world: world, engines: world.Engines(), interval: interval.Seconds(), until: until, round: start}
+}
+
+// mail holds the messages with spans that a world sends, in the order of their times, until somebody takes them. It is as
+// safe for concurrent use as the world is: not at all.
+type mail struct{ messages []sim.Message }
+
+// put is for sim.Config.Spans.
+func (m *mail) put(message sim.Message) { m.messages = append(m.messages, message) }
+
+// next is the message that came first of those that nobody has taken; nil: there is none.
+func (m *mail) next() *sim.Message {
+	if m == nil || len(m.messages) == 0 {
+		return nil
+	}
+	return &m.messages[0]
+}
+
+func (m *mail) pop() { m.messages = m.messages[1:] }
+
+// recordedMessage is a message as `record` would have kept it.
+func recordedMessage(m *sim.Message) *recording.Message {
+	return &recording.Message{T: m.At, Peer: m.Peer, Path: sim.SpansPath, ContentType: sim.SpansContentType, Body: m.Body}
 }

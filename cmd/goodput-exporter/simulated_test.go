@@ -31,6 +31,7 @@ type judgedWorld struct {
 	firsts    map[string][]sim.FirstToken
 	requests  []sim.Request
 	pages     map[string][]renderedPage // by engine
+	messages  []sim.Message
 }
 
 type renderedPage struct {
@@ -61,6 +62,12 @@ func computes(t testing.TB) {
 // for by the next.
 func watch(t testing.TB, s sim.Scenario, seed uint64, length time.Duration, objectives []config.SLO) *judgedWorld {
 	t.Helper()
+	return watchWith(t, s, seed, length, objectives, nil)
+}
+
+// watchWith is watch with the spans that engines send, unless spans is nil.
+func watchWith(t testing.TB, s sim.Scenario, seed uint64, length time.Duration, objectives []config.SLO, spans *mail) *judgedWorld {
+	t.Helper()
 	j := &judgedWorld{sequences: map[string][]sim.Sequence{}, firsts: map[string][]sim.FirstToken{}, pages: map[string][]renderedPage{}}
 	c := s.Config(seed, simStart)
 	c.Stop = (length - 2*time.Minute).Seconds()
@@ -76,14 +83,22 @@ func watch(t testing.TB, s sim.Scenario, seed uint64, length time.Duration, obje
 		Sequence:   func(q sim.Sequence) { j.sequences[q.Engine] = append(j.sequences[q.Engine], q) },
 		FirstToken: func(f sim.FirstToken) { j.firsts[f.Engine] = append(j.firsts[f.Engine], f) },
 	}
+	cfg := config.Default()
+	cfg.SLOs = objectives
+	if spans != nil {
+		cfg.Spans.Listen = "127.0.0.1:4318" // nothing is opened
+		c.Spans = func(m sim.Message) {
+			j.messages = append(j.messages, m)
+			spans.put(m)
+		}
+	}
 	world, err := sim.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.world = world
-	cfg := config.Default()
-	cfg.SLOs = objectives
 	source := newSimulated(world, simStart, cfg.Poll.Interval, func(at float64) bool { return at < simStart+length.Seconds() })
+	source.mail = spans
 	source.rendered = func(engine string, sent, at float64) {
 		j.pages[engine] = append(j.pages[engine], renderedPage{sent: sent, at: at, process: world.Process(engine)})
 	}
@@ -417,13 +432,17 @@ func TestOneSeedOneExposition(t *testing.T) {
 	computes(t)
 	exposition := func(seed uint64) string {
 		s, _ := sim.ScenarioNamed("fleet")
-		world, err := sim.New(s.Config(seed, simStart))
+		spans := &mail{}
+		c := s.Config(seed, simStart)
+		c.Spans = spans.put
+		world, err := sim.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := config.Default()
-		cfg.SLOs = simObjectives()
+		cfg.SLOs, cfg.Spans.Listen = simObjectives(), "127.0.0.1:4318"
 		source := newSimulated(world, simStart, cfg.Poll.Interval, func(at float64) bool { return at < simStart+300 })
+		source.mail = spans
 		var out bytes.Buffer
 		buffered := bufio.NewWriter(&out)
 		sink, err := newOpenMetricsSink(&cfg, 15*time.Second, buffered)

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/common/version"
-
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery"
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery/file"
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
@@ -178,18 +176,4 @@ func (g *generation) settings(state *fold.State) exporter.Settings {
 		Reduce: func() { state.Reconfigure(foldOptions(g.cfg, 0)) }, // since when is not changed
 		Retire: g.retire,
 	}
-}
-
-// newExporter builds what a configuration asks for, on a state that may have seen some of it already: started is when that
-// began.
-func newExporter(cfg *config.Config, state *fold.State, started time.Time, log *slog.Logger) (*exporter.Exporter, error) {
-	g, err := newGeneration(cfg, new(sync.WaitGroup), log)
-	if err != nil {
-		return nil, err
-	}
-	e, err := exporter.New(exporter.Config{Settings: g.settings(state), Reducer: state, Logger: log, Started: started, Version: version.Version})
-	if err != nil {
-		g.retire()
-	}
-	return e, err
 }
