@@ -65,7 +65,7 @@ func attempts() *timeseries.PanelBuilder {
 // arrivals is what became of spans at the door, of all engines: what is refused or unmatched is of none.
 func arrivals() *timeseries.PanelBuilder {
 	return lines(about{
-		title: "Spans that came to the exporters, by what became of them, and of no engine, each second, 4 min and more",
+		title: "Spans that came to the exporters, by outcome, and those of no engine, each second, 4 min and more",
 		says: "All engines of the data source together. other_name: not of a request, dropped unread. refused: impossible values. full: no room, the sender was told to come again. " +
 			"Of no engine: taken, and matched to none, for the reason in the legend; the runbook of GoodputSpansUnmatched has the remedies. Absent: no spans are taken in.",
 		unit: "suffix: spans/s", width: 8,

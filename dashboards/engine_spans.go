@@ -25,7 +25,7 @@ func distribution(histogram, what string) *heatmap.PanelBuilder {
 	return cells(about{
 		title: what + " of sequences with a span: how many a second in each bucket, 4 min and more",
 		says: "Buckets are 9 % wide, so no shape is lost in them. Of the sequences that have a span; what did not finish has none. Needs a Prometheus that takes native histograms " +
-			"(version 2 with --enable-feature=native-histograms, version 3 with scrape_native_histograms). Empty in others: the panel above is exact at the thresholds.",
+			"(--enable-feature=native-histograms, from version 3.8 on scrape_native_histograms). Empty in others: the panel above is exact at the thresholds.",
 		unit: seconds, width: 8,
 	}, polled, query{sum("", rate(perStep, pick(histogram, ofEngine))), ""})
 }

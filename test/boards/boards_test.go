@@ -16,9 +16,11 @@ func TestBoards(t *testing.T) {
 	for _, r := range worlds {
 		t.Run("every panel and variable has data, or a reason not to: "+r.name, func(t *testing.T) { answers[r.name] = answered(t, r) })
 	}
+	t.Run("what only a running exporter has is there", func(t *testing.T) { answers["running"] = live(t) })
 	t.Run("what may be empty in one world has data in another", func(t *testing.T) { provenSomewhere(t, answers) })
 	t.Run("DSH-01: panels have data for the oldest and the newest supported engine alike", func(t *testing.T) {
 		same(t, answers["vllm-0.32-day"], answers["vllm-0.11-day"])
+		same(t, answers["vllm-0.32-day, with spans"], answers["vllm-0.11-day, with spans"])
 	})
 	t.Run("DSH-03: panels have data at a scrape interval of a minute, whatever the data source says", func(t *testing.T) {
 		same(t, answers["fleet"], answers[onceAMinute])

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// server is a Prometheus on blocks that were made beforehand. It scrapes nothing.
+// server is a Prometheus, on blocks that were made beforehand or on what it scrapes.
 type server struct{ url string }
 
 // serve starts a Prometheus on the blocks in dir and waits until it answers; it ends with the test.
 func serve(t *testing.T, dir string) *server {
 	t.Helper()
-	s, stop := start(t, dir)
+	s, stop := start(t, dir, "global: {}\n")
 	t.Cleanup(stop)
 	return s
 }
 
-func start(t *testing.T, dir string) (*server, func()) {
+func start(t *testing.T, dir, scrapes string, more ...string) (*server, func()) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "prometheus.yml")
-	if err := os.WriteFile(config, []byte("global: {}\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(scrapes), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,8 +39,8 @@ func start(t *testing.T, dir string) (*server, func()) {
 	}
 	address := l.Addr().String()
 	l.Close() // Prometheus takes the port next; nobody else was told of it
-	cmd := exec.Command(tool(t, "prometheus"), "--config.file="+config, "--storage.tsdb.path="+dir, "--storage.tsdb.retention.time=100y",
-		"--web.listen-address="+address, "--log.level=warn", "--query.max-samples=100000000")
+	cmd := exec.Command(tool(t, "prometheus"), append([]string{"--config.file=" + config, "--storage.tsdb.path=" + dir, "--storage.tsdb.retention.time=100y",
+		"--web.listen-address=" + address, "--log.level=warn", "--query.max-samples=100000000"}, more...)...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -73,7 +73,7 @@ func start(t *testing.T, dir string) (*server, func()) {
 	}
 }
 
-// series is one result of a query, with its points.
+// series is one result of a query, with its points: of a native histogram the counts.
 type series struct {
 	Labels map[string]string
 	Times  []float64
@@ -104,6 +104,9 @@ func (s *server) query(what string, form url.Values) ([]series, error) {
 				Metric map[string]string
 				Value  [2]any
 				Values [][2]any
+
+				// Histogram stands in the place of Value where the result is a native histogram.
+				Histogram []any
 			}
 		}
 	}
@@ -116,7 +119,11 @@ func (s *server) query(what string, form url.Values) ([]series, error) {
 	var all []series
 	for _, r := range answer.Data.Result {
 		one := series{Labels: r.Metric}
-		if r.Values == nil {
+		switch {
+		case len(r.Histogram) == 2:
+			h, _ := r.Histogram[1].(map[string]any)
+			r.Values = [][2]any{{r.Histogram[0], h["count"]}}
+		case r.Values == nil:
 			r.Values = [][2]any{r.Value}
 		}
 		for _, p := range r.Values {

@@ -14,17 +14,19 @@ const scrape = 15
 
 // A world is engines that were recorded or simulated, as an exporter saw them.
 type world struct {
-	name     string
-	scenario string // of the demo; "" for the recording of that name in testdata
-	hours    string
-	coarse   int // the world before, but with the samples of every so many seconds; 0 for one of its own
+	name      string
+	recording string // in testdata, where it has another name
+	spans     bool   // the recording's spans are taken in, and the objective has classes
+	scenario  string // of the demo; "" for a recording
+	hours     string
+	coarse    int // the world before, but with the samples of every so many seconds; 0 for one of its own
 }
 
 // onceAMinute is the name of the world that is scraped once a minute.
 const onceAMinute = "fleet, scraped once a minute"
 
 // worlds are what the boards are tried on: both supported ends of vLLM, data parallelism, the Rust front end, a restart,
-// buckets that cannot answer the objective; and simulated, since no real engine was driven there, a fleet, an admission
+// buckets that cannot answer the objective; with spans and without; and simulated, since no real engine was driven there, a fleet, an admission
 // limit, and errors that make an interval of the ledger.
 var worlds = []world{
 	{name: "vllm-0.32-day"},
@@ -33,6 +35,9 @@ var worlds = []world{
 	{name: "vllm-0.32-rust"},
 	{name: "vllm-0.32-restart"},
 	{name: "vllm-0.32-buckets"},
+	{name: "vllm-0.32-day, with spans", recording: "vllm-0.32-day", spans: true},
+	{name: "vllm-0.11-day, with spans", recording: "vllm-0.11-day", spans: true},
+	{name: "vllm-0.32-dp2, with spans", recording: "vllm-0.32-dp2", spans: true},
 	{name: "rejections", scenario: "rejections", hours: "0.2"},
 	{name: "errors", scenario: "errors", hours: "0.2"},
 	{name: "fleet", scenario: "fleet", hours: "0.4"},
@@ -41,6 +46,11 @@ var worlds = []world{
 
 // chat is the objective that the recorded engines were driven under.
 const chat = "slos:\n  - {name: chat, clauses: {ttft: 250ms, tpot: 25ms}, objective: 0.95}\n"
+
+// split is the same objective with classes, and spans to tell them by.
+const split = "slos:\n  - {name: chat, clauses: {ttft: 250ms, tpot: 25ms}, objective: 0.95, " +
+	"classes: {by: prompt_tokens, list: [{name: short, at_most: 250}, {name: long, clauses: {ttft: 1s, e2e: 30s}}]}}\n" +
+	"spans: {listen: \"127.0.0.1:4318\"}\n"
 
 // replayed is a world in a Prometheus, in a time of its own.
 type replayed struct {
@@ -88,7 +98,7 @@ func stage(t *testing.T) []*replayed {
 	// A rule may rest on others, which have to be there before: the shares on the rates, the percentiles on the buckets.
 	rules := recordingRules(t)
 	for range 2 {
-		s, stop := start(t, blocks)
+		s, stop := start(t, blocks, "global: {}\n")
 		text := s.recorded(t, rules, all)
 		stop()
 		makeBlocks(t, blocks, text)
@@ -114,10 +124,14 @@ func makeBlocks(t *testing.T, blocks string, text []byte) {
 func (r *replayed) replay(t *testing.T) {
 	if r.scenario == "" {
 		r.config = filepath.Join(t.TempDir(), "goodput.yaml")
-		if err := os.WriteFile(r.config, []byte(chat), 0o600); err != nil {
+		config, recording := chat, r.name
+		if r.spans {
+			config, recording = split, r.recording
+		}
+		if err := os.WriteFile(r.config, []byte(config), 0o600); err != nil {
 			t.Error(err)
 		}
-		r.pages = filepath.Join(root(t), "testdata/recordings", r.name, "recording.jsonl.gz")
+		r.pages = filepath.Join(root(t), "testdata/recordings", recording, "recording.jsonl.gz")
 	} else {
 		r.config = filepath.Join(root(t), "cmd/goodput-exporter/demo.yaml")
 		r.pages = filepath.Join(t.TempDir(), "recording.jsonl.gz")
