@@ -7,7 +7,7 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
 
-// maxWaiting is how many spans of one engine wait for their windows: 10 MiB. At 100 sequences a second an open window
+// maxWaiting is how many spans of one engine wait for their windows: 16 MiB. At 100 sequences a second an open window
 // and its grace hold 7,000.
 const maxWaiting = 1 << 16
 
@@ -137,9 +137,9 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 }
 
 // release lets go of the waiting spans that are done with, asking about each once, in the order in which they came. The
-// others stay in that order, but not where they were in memory. What a burst took is given back.
+// others stay in that order, but not where they were in memory. Room that a burst took and that the spans since have not needed is given back.
 func (s *engineSpans) release(done func(*waitingSpan) bool) {
-	kept := s.waiting[:0]
+	most, kept := len(s.waiting), s.waiting[:0]
 	for i := range s.waiting {
 		if w := &s.waiting[i]; done(w) {
 			delete(s.known, w.spanID)
@@ -149,7 +149,7 @@ func (s *engineSpans) release(done func(*waitingSpan) bool) {
 	}
 	clear(s.waiting[len(kept):]) // of their strings
 	s.waiting = kept
-	if cap(kept) > 1<<13 && len(kept) < cap(kept)/16 {
+	if cap(kept) > 1<<13 && most < cap(kept)/8 {
 		s.waiting = slices.Clone(kept)
 		s.known = make(map[spanID]struct{}, len(kept))
 		for i := range kept {
