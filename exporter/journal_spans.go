@@ -15,6 +15,7 @@ const quiet = 3600
 type rememberedSpans struct {
 	seen       bool   // one has come, ever
 	expected   bool   // windows waited for them at the last round
+	judged     bool   // how complete they are has been known
 	incomplete bool   // the last window lacked more than a tenth of them
 	conflicts  uint64 // of spans and pages
 	last       float64
@@ -42,19 +43,28 @@ func noteSpans(log *slog.Logger, r *remembered, e *fold.Engine) {
 		was.last, was.finished = now.Last, finished(e)
 	}
 	if now.Expected && now.Completeness.Known {
-		switch missing := now.Completeness.V < complete; {
-		case missing && !was.incomplete:
-			log.Warn("spans of the engine are missing: goodput is an interval; sampling is one cause, a full queue of the sender another", "completeness", now.Completeness.V,
-				"late", now.Late, "outside", now.Outside, "dropped", now.Dropped)
-		case !missing && was.incomplete:
-			log.Info("spans of the engine are complete again", "completeness", now.Completeness.V)
-		}
-		was.incomplete = now.Completeness.V < complete
+		noteCompleteness(log, was, now)
 	}
 	if now.Conflicts > was.conflicts {
 		was.conflicts = now.Conflicts
 		r.once(log, slog.LevelWarn, "page span conflict", "spans contradict the page in a judgement window: the page was believed", "conflicts", now.Conflicts)
 	}
+}
+
+// noteCompleteness logs that spans went missing, or came to be complete. Where they never were complete somebody may
+// mean it so: a sampler is no fault.
+func noteCompleteness(log *slog.Logger, was *rememberedSpans, now *fold.EngineSpans) {
+	missing := now.Completeness.V < complete
+	switch {
+	case missing && !was.judged:
+		log.Info("the engine sends spans of some sequences only: goodput is an interval; sampling is one cause, a full queue of the sender another", "completeness", now.Completeness.V)
+	case missing && !was.incomplete:
+		log.Warn("spans of the engine are missing: goodput is an interval; sampling is one cause, a full queue of the sender another", "completeness", now.Completeness.V,
+			"late", now.Late, "outside", now.Outside, "dropped", now.Dropped)
+	case !missing && was.incomplete:
+		log.Info("spans of the engine are complete", "completeness", now.Completeness.V)
+	}
+	was.judged, was.incomplete = true, missing
 }
 
 // noteSilence logs that no span has come for so long that windows do not wait for them. An engine without work sends none.

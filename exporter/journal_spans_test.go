@@ -34,7 +34,7 @@ func TestJournalTellsOfSpansOnce(t *testing.T) {
 		{"more is missing", func() { span(); s.Completeness, s.Late = fact.Known(0.89), 4 }, `level=WARN msg="spans of the engine are missing|engine=a completeness=0.89 late=4 outside=0 dropped=0`},
 		{"still more is missing", func() { span(); s.Completeness = fact.Known(0.3) }, ""},
 		{"nothing finishes in a window", func() { span(); s.Completeness = fact.Number{} }, ""},
-		{"it is complete again", func() { span(); s.Completeness = fact.Known(0.97) }, `level=INFO msg="spans of the engine are complete again" engine=a completeness=0.97`},
+		{"it is complete again", func() { span(); s.Completeness = fact.Known(0.97) }, `level=INFO msg="spans of the engine are complete" engine=a completeness=0.97`},
 		{"spans contradict the page", func() { span(); s.Conflicts++ }, `level=WARN msg="spans contradict the page in a judgement window: the page was believed" engine=a conflicts=1`},
 		{"and do so again", func() { span(); s.Conflicts++ }, ""},
 		{"sequences finish without spans", func() { e.Ranks[0].Sequences[0].Count = 12 }, ""},
@@ -81,5 +81,18 @@ func TestUnmatchedOriginsAreCutAndQuoted(t *testing.T) {
 		Origin: fact.Origin{PodName: strings.Repeat("\nlevel=ERROR ", 1000)}}}}, 1e9)
 	if got := log.String(); strings.Count(got, "\n") != 1 || len(got) > 2000 {
 		t.Errorf("%d bytes, %d lines", len(got), strings.Count(got, "\n"))
+	}
+}
+
+// TestJournalTakesASamplerForNoFault: what never was complete is told once, and not as a warning.
+func TestJournalTakesASamplerForNoFault(t *testing.T) {
+	var log bytes.Buffer
+	j := newJournal(slog.New(slog.NewTextHandler(&log, nil)))
+	e := fold.Engine{ID: "a", Target: fact.Target{ID: "a"}, Up: true, Spans: fold.EngineSpans{Last: 1e9, Expected: true, Completeness: fact.Known(0.3)}}
+	for range 3 {
+		j.note(&view{snapshot: &fold.Snapshot{At: 1e9, Engines: []fold.Engine{e}}}, []fact.Target{e.Target})
+	}
+	if got := log.String(); strings.Count(got, "of some sequences only") != 1 || strings.Contains(got, "level=WARN") {
+		t.Error(got)
 	}
 }

@@ -44,6 +44,18 @@ func TestBackingIsSaid(t *testing.T) {
 	}
 }
 
+// TestOwnClausesAreTold: only of a class that has other ones.
+func TestOwnClausesAreTold(t *testing.T) {
+	o := classed()
+	if got := promise(o); !strings.HasSuffix(got, ", but for long with clauses of their own") {
+		t.Error(got)
+	}
+	o.Classes.List[1].Clauses = o.Clauses
+	if got := promise(o); strings.Contains(got, "but for") {
+		t.Error(got)
+	}
+}
+
 func TestClassesSayWhatTheyTake(t *testing.T) {
 	tokens := slo.Classes{By: slo.ByPromptTokens, List: []slo.Class{{Name: "s", AtMost: 500}, {Name: "m", AtMost: 2000}, {Name: "l"}}}
 	alone := slo.Classes{By: slo.ByOutputTokens, List: []slo.Class{{Name: "any"}}}

@@ -123,7 +123,7 @@ func drawnBy(family fact.Family, edge float64, objectives []*slo.Objective) stri
 			names = append(names, o.Name)
 		}
 		for _, c := range o.Classes.List {
-			if has(c.Clauses) {
+			if differs(o, &c) && has(c.Clauses) {
 				names = append(names, o.Name+" for "+c.Name)
 			}
 		}

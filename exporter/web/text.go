@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,7 +177,7 @@ func promise(o *slo.Objective) string {
 	text := percent(o.Objective) + " of sequences have " + clauseWords(o.Clauses)
 	var own []string
 	for _, c := range o.Classes.List {
-		if len(c.Clauses) > 0 {
+		if differs(o, &c) {
 			own = append(own, c.Name)
 		}
 	}
@@ -184,6 +185,11 @@ func promise(o *slo.Objective) string {
 		text += ", but for " + list(own) + " with clauses of their own"
 	}
 	return text
+}
+
+// differs reports whether a class has other clauses than its objective.
+func differs(o *slo.Objective, c *slo.Class) bool {
+	return len(c.Clauses) > 0 && !slices.Equal(c.Clauses, o.Clauses)
 }
 
 func clauseWords(clauses []slo.Clause) string {
