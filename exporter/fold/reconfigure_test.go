@@ -19,6 +19,38 @@ type reconfigured struct {
 	alone, told []*Snapshot
 }
 
+// followSpans is follow for states that take spans in, some of which are lost.
+func followSpans(seed uint64, length float64, change func(round int, told *State)) reconfigured {
+	w := newWorld(seed, length)
+	w.traits = fact.Traits{}
+	rng := rand.New(rand.NewPCG(seed, 5))
+	lost := []float64{0, 0, 0.3}[rng.IntN(3)]
+	sent := slices.DeleteFunc(w.trace(rng), func(traced) bool { return rng.Float64() < lost })
+	options := testOptions(epoch)
+	options.Spans, options.Grace = true, 10
+	alone, told := New(options), New(options)
+	var out reconfigured
+	round := Round{Targets: []fact.Target{{ID: "a"}}}
+	n := 0
+	for t := 1.0; t < length; t += 2 {
+		change(n, told)
+		n++
+		round.At, round.Spans = epoch+t+0.03, nil
+		p := fact.Poll{Target: "a", Sent: epoch + t, Received: epoch + t + 0.02, Sample: w.page(t)}
+		if p.Sample == nil || rng.IntN(40) == 0 {
+			p.Sample, p.Reason = nil, fact.ReasonTimeout
+		}
+		round.Polls = []fact.Poll{p}
+		for len(sent) > 0 && sent[0].span.Received <= round.At {
+			round.Spans, sent = append(round.Spans, sent[0].span), sent[1:]
+		}
+		out.alone, out.told = append(out.alone, alone.Apply(round)), append(out.told, told.Apply(round))
+	}
+	at := epoch + length
+	out.alone, out.told = append(out.alone, alone.Flush(at)), append(out.told, told.Flush(at))
+	return out
+}
+
 // windowsOf are the committed windows of an objective.
 func windowsOf(all []*Snapshot, name string) (out []Window) {
 	for _, s := range all {
@@ -67,14 +99,19 @@ func sloNamed(e *Engine, name string) *SLO {
 // TestReconfiguringLeavesAloneWhatItDoesNotChange: whatever else is changed and however often, an objective that stays has
 // the same windows, and it, the ledger and the sequences have the same counts.
 func TestReconfiguringLeavesAloneWhatItDoesNotChange(t *testing.T) {
-	compared := 0
-	for seed := range uint64(24) {
+	compared, complete := 0, 0
+	for seed := range uint64(48) {
 		rng := rand.New(rand.NewPCG(seed, 6))
+		follow, spans := follow, seed%2 == 1
+		if spans {
+			follow = followSpans
+		}
 		r := follow(seed, 400, func(round int, s *State) {
 			if rng.IntN(15) > 0 {
 				return
 			}
 			o := testOptions(0)
+			o.Spans, o.Grace = spans, 10
 			o.Objectives = []slo.Objective{objective_("tight", 0.25, 0.025), objective_(fmt.Sprint("new", rng.IntN(3)), 0.5, 0.05)}
 			o.Objectives[0].Objective, o.Objectives[0].Match.Engine = 0.5+0.4*rng.Float64(), regexp.MustCompile("^(?:a|b)$")
 			o.Quantiles = o.Quantiles[:1+rng.IntN(3)]
@@ -88,6 +125,11 @@ func TestReconfiguringLeavesAloneWhatItDoesNotChange(t *testing.T) {
 			t.Fatalf("seed %d: windows\n%+v\nof a state that is left alone\n%+v", seed, b, a)
 		}
 		compared += len(a)
+		for _, w := range a {
+			if w.Spans.Complete {
+				complete++
+			}
+		}
 		x, y := last(r.alone), last(r.told)
 		if !reflect.DeepEqual(x.Ledger, y.Ledger) {
 			t.Errorf("seed %d: ledger %+v, left alone %+v", seed, y.Ledger, x.Ledger)
@@ -97,13 +139,18 @@ func TestReconfiguringLeavesAloneWhatItDoesNotChange(t *testing.T) {
 		if !reflect.DeepEqual(p, q) {
 			t.Errorf("seed %d: objective %+v, left alone %+v", seed, q, p)
 		}
+		c, d := x.Spans, y.Spans
+		c.Histograms, d.Histograms = [fact.NumFamilies]*SpanHistogram{}, [fact.NumFamilies]*SpanHistogram{}
+		if !reflect.DeepEqual(c, d) {
+			t.Errorf("seed %d: spans %+v, left alone %+v", seed, d, c)
+		}
 		for i := range x.Ranks {
 			sameCounts(t, seed, &x.Ranks[i], &y.Ranks[i])
 		}
 		neverFalls(t, seed, r.told)
 	}
-	if compared < 80 {
-		t.Fatalf("only %d windows were compared", compared)
+	if compared < 160 || complete < 20 {
+		t.Fatalf("only %d windows were compared, %d complete", compared, complete)
 	}
 }
 
