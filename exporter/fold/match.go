@@ -46,9 +46,9 @@ func (m *Matcher) match(o *fact.Origin, at float64) (target, how, why string) {
 
 // tell matches an origin whose process was matched before to known, or to nothing.
 //
-// What a span says of itself goes before what was learnt of its process, and that before the address, at which another
-// process, or a Collector that hands spans on, may be by now. A span counts as matched by its process only where that
-// tells more than the address.
+// What a span says of itself goes before what was learnt of its process, and that helps where the address tells nothing. If
+// it tells something else, either it is not the sender's own (a Collector's that is beside another engine) or the process
+// is not the one that was known (replicas that were given one service.instance.id): which cannot be told.
 func (m *Matcher) tell(o *fact.Origin, known *place, at float64) (p *place, how, why string) {
 	if len(m.places) == 0 {
 		return nil, "", UnmatchedNoTarget
@@ -66,12 +66,17 @@ func (m *Matcher) tell(o *fact.Origin, known *place, at float64) (p *place, how,
 	case other:
 		return nil, "", UnmatchedPod
 	}
+	if len(among) > 0 && !slices.Contains(among, known) {
+		known = nil
+	}
 	here, sure := m.atAddress(o.Peer, among)
 	switch {
-	case known != nil && (len(among) == 0 || slices.Contains(among, known)) && !(sure && here[0] == known):
-		return known, ByInstance, ""
-	case sure:
+	case sure && (known == nil || known == here[0]):
 		return here[0], ByAddress, ""
+	case sure:
+		return nil, "", UnmatchedAmbiguous
+	case known != nil:
+		return known, ByInstance, ""
 	case len(among) > 1 || len(here) > 0 && len(m.places) > 1:
 		return nil, "", UnmatchedAmbiguous
 	}

@@ -136,8 +136,16 @@ func TestWhatWasLearntOfAProcess(t *testing.T) {
 			learn, {at: 3600, targets: two, from: collector, target: "a", how: ByInstance}, {at: 7200, targets: two, from: collector, target: "a", how: ByInstance},
 			{at: 10801, targets: two, from: collector, how: UnmatchedNothing},
 		},
-		"it goes before the address": {
-			learn, {at: 1, targets: two, from: fact.Origin{Instance: i, Peer: "10.0.0.2"}, target: "a", how: ByInstance},
+		"an address that says something else makes it doubtful, for replicas may have been given one name": {
+			learn, {at: 1, targets: two, from: fact.Origin{Instance: i, Peer: "10.0.0.2"}, how: UnmatchedAmbiguous},
+			{at: 2, targets: two, from: direct, target: "a", how: ByAddress},
+		},
+		"until the other replica is gone": {
+			learn, {at: 1, targets: two[1:], from: fact.Origin{Instance: i, Peer: "10.0.0.2"}, target: "b", how: ByAddress},
+		},
+		"it goes before an address at which several are": {
+			{targets: append(two[:2:2], at("c", "http://10.0.0.2:8001/metrics")), from: direct, target: "a", how: ByAddress},
+			{at: 1, targets: append(two[:2:2], at("c", "http://10.0.0.2:8001/metrics")), from: fact.Origin{Instance: i, Peer: "10.0.0.2"}, target: "a", how: ByInstance},
 		},
 		"it tells which of two engines of a pod's name": {
 			{targets: namesakes, from: fact.Origin{Instance: i, PodName: "vllm-0", Peer: "10.0.0.2"}, target: "b", how: ByAddress},

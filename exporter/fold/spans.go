@@ -9,7 +9,7 @@ import (
 const (
 	ByEngine   = "engine"   // its resource names the target (goodput.engine)
 	ByPod      = "pod"      // its resource names the pod of exactly one target
-	ByInstance = "instance" // its process was matched before, and its address does not say the same
+	ByInstance = "instance" // its process was matched before, and its address tells nothing
 	ByAddress  = "address"  // it came from the address of exactly one target
 	ByOnly     = "only"     // there is one target, and nothing on the span contradicts it
 )
@@ -18,7 +18,7 @@ const (
 const (
 	UnmatchedEngine    = "engine"    // its resource names a target that there is not
 	UnmatchedPod       = "pod"       // its resource names a pod that no target is of
-	UnmatchedAmbiguous = "ambiguous" // several targets are, or may be, of its pod or at its address
+	UnmatchedAmbiguous = "ambiguous" // several targets are, or may be, of its pod or at its address, or that and its process tell different ones
 	UnmatchedNothing   = "nothing"   // nothing on it tells which of several targets it is of, or whether it is of one that has just gone
 	UnmatchedNoTarget  = "no_target" // there is no target
 )
