@@ -83,7 +83,10 @@ func (p *pageMaker) spread(family fact.Family, h *fold.SpanHistogram, objectives
 	total := h.Native.Count
 	bs := bars(h)
 	axis := spreadAxis(bs, h.Edges)
-	tallest := slices.MaxFunc(bs, func(a, b bar) int { return int(int64(a.count) - int64(b.count)) }).count
+	tallest := uint64(1)
+	for _, b := range bs {
+		tallest = max(tallest, b.count)
+	}
 	for _, b := range bs {
 		if b.count == 0 {
 			continue
