@@ -24,7 +24,7 @@ const (
 	numMeasures
 )
 
-// keys are vLLM's names, unchanged from 0.5.1 to 0.32 (SpanAttributes in vllm/tracing). V0 tells neither prefill nor
+// keys are vLLM's names (SpanAttributes in its tracing module), the same in V0 and V1. V0 tells neither prefill nor
 // decode nor inference, and alone tells the number of sequences.
 var keys = [numMeasures]string{
 	mTTFT: "gen_ai.latency.time_to_first_token", mE2E: "gen_ai.latency.e2e", mQueue: "gen_ai.latency.time_in_queue",
