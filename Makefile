@@ -38,7 +38,7 @@ demo-check: build ## Start the demo, read one of its engines, stop it
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter
 
-test: browser rules ## Run all tests in random order, under the race detector but for long computations in one goroutine
+test: browser rules otlp ## Run all tests in random order, under the race detector but for long computations in one goroutine
 	$(GO) test -race -shuffle=on ./...
 	$(GO) test -shuffle=on ./cmd/goodput-exporter
 

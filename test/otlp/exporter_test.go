@@ -35,6 +35,7 @@ type settings struct {
 	labels  map[string]string // of engines, as YAML
 	only    string            // the one protocol by which spans are taken in; "" is both
 	spans   []string          // further keys of spans
+	slo     string            // a further key of the objective
 	grace   string            // "" is 4s: the senders of the tests hold spans back for half a second
 	poll    string            // "" is every 500ms
 	environ []string
@@ -88,7 +89,7 @@ func (s *settings) yaml(out *serving) string {
 		poll = "500ms"
 	}
 	fmt.Fprintf(&b, "poll: {interval: %s, allow_fast: true}\njudgement: {window: %s}\n", poll, judgement)
-	fmt.Fprintf(&b, "slos:\n  - {name: chat, objective: 0.9, clauses: {ttft: 250ms, tpot: 25ms}}\n")
+	fmt.Fprintf(&b, "slos:\n  - {name: chat, objective: 0.9, clauses: {ttft: 250ms, tpot: 25ms}, %s}\n", s.slo)
 	fmt.Fprintf(&b, "spans:\n  grace: %s\n", grace)
 	if s.only != "grpc" {
 		fmt.Fprintf(&b, "  listen: %q\n", out.http)
