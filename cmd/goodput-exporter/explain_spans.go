@@ -69,7 +69,7 @@ type spanWatch struct {
 	unread    map[string]*refusal
 	names     map[string]uint64
 	unnamed   uint64 // spans of further names than are told apart
-	resources map[origin]*told
+	resources map[origin]*spansOf
 	order     []origin // in which they came
 	further   int      // messages of further resources than are told apart
 	lags      []float64
@@ -89,8 +89,8 @@ type origin struct {
 	of      fact.Origin
 }
 
-// told counts the spans that a resource sent.
-type told struct{ requests, others uint64 }
+// spansOf counts the spans that a resource sent.
+type spansOf struct{ requests, others uint64 }
 
 // What is told apart of what senders chose: more is counted together.
 const (
@@ -102,7 +102,7 @@ const (
 
 func newSpanWatch(cfg *config.Config, source string) *spanWatch {
 	w := &spanWatch{
-		source: source, senders: map[sender]*sent{}, unread: map[string]*refusal{}, names: map[string]uint64{}, resources: map[origin]*told{},
+		source: source, senders: map[sender]*sent{}, unread: map[string]*refusal{}, names: map[string]uint64{}, resources: map[origin]*spansOf{},
 	}
 	taken := *cfg
 	if !taken.Spans.Taken() {
@@ -217,13 +217,13 @@ func (w *spanWatch) noteResource(r *spans.Resource) {
 	key := origin{r.Service, r.Origin}
 	of := w.resources[key]
 	if of == nil && len(w.resources) < mostResources {
-		of = &told{}
+		of = &spansOf{}
 		w.resources[key] = of
 		w.order = append(w.order, key)
 	}
 	if of == nil {
 		w.further++
-		of = &told{} // counted nowhere
+		of = &spansOf{} // counted nowhere
 	}
 	for name, n := range r.Spans {
 		if _, known := w.names[name]; known || len(w.names) < mostNames {

@@ -92,7 +92,7 @@ func (c *change) one(protocol string, wanted spans.Config, any bool) error {
 		c.closed = append(c.closed, protocol)
 		return nil
 	case c.in.taken(protocol, wanted):
-		return fmt.Errorf("spans: %s is where the exporter takes spans in under the other protocol, and two listeners cannot change places while it runs; choose another port, or restart it", wanted.HTTP+wanted.GRPC)
+		return fmt.Errorf("spans: %s is where spans come in under the other protocol until the reload has succeeded; choose another port, or restart the exporter", wanted.HTTP+wanted.GRPC)
 	case now == nil:
 		return c.open(protocol, wanted)
 	}
