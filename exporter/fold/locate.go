@@ -63,7 +63,7 @@ func (g *sighting) locate(marks []mark, n int, exact bool, waiting []waitingSpan
 	// No span is here before its sequence ended, so the engine's clock is late by no more than the least time that one took
 	// to come: no assumption is needed. It may be early by any time; more than a second is a contradiction where it shows.
 	lag := math.Inf(1)
-	for i := range waiting {
+	for _, i := range g.order[:endedBy(g.ends, marks[n].received+farMargin)] {
 		lag = min(lag, waiting[i].received-waiting[i].End)
 	}
 	far := bounds(max(nearMargin, lag), farMargin)
@@ -138,8 +138,8 @@ func (g *sighting) fits(first, last *mark, b int, decode, prefill float64) bool 
 }
 
 // agree compares two sums, of which the first is the difference of totals on pages, seconds. A total is rounded with each
-// addition.
-func agree(a, b, total float64) bool { return math.Abs(a-b) <= 1e-5+1e-12*math.Abs(total) }
+// addition; the recorded ones agree to the last bit.
+func agree(a, b, total float64) bool { return math.Abs(a-b) <= 1e-7+1e-12*math.Abs(total) }
 
 // exchanged is how many spans on either side of a page are tried in each other's place.
 const exchanged = 16

@@ -19,38 +19,6 @@ type reconfigured struct {
 	alone, told []*Snapshot
 }
 
-// followSpans is follow for states that take spans in, some of which are lost.
-func followSpans(seed uint64, length float64, change func(round int, told *State)) reconfigured {
-	w := newWorld(seed, length)
-	w.traits = fact.Traits{}
-	rng := rand.New(rand.NewPCG(seed, 5))
-	lost := []float64{0, 0, 0.3}[rng.IntN(3)]
-	sent := slices.DeleteFunc(w.trace(rng), func(traced) bool { return rng.Float64() < lost })
-	options := testOptions(epoch)
-	options.Spans, options.Grace = true, 10
-	alone, told := New(options), New(options)
-	var out reconfigured
-	round := Round{Targets: []fact.Target{{ID: "a"}}}
-	n := 0
-	for t := 1.0; t < length; t += 2 {
-		change(n, told)
-		n++
-		round.At, round.Spans = epoch+t+0.03, nil
-		p := fact.Poll{Target: "a", Sent: epoch + t, Received: epoch + t + 0.02, Sample: w.page(t)}
-		if p.Sample == nil || rng.IntN(40) == 0 {
-			p.Sample, p.Reason = nil, fact.ReasonTimeout
-		}
-		round.Polls = []fact.Poll{p}
-		for len(sent) > 0 && sent[0].span.Received <= round.At {
-			round.Spans, sent = append(round.Spans, sent[0].span), sent[1:]
-		}
-		out.alone, out.told = append(out.alone, alone.Apply(round)), append(out.told, told.Apply(round))
-	}
-	at := epoch + length
-	out.alone, out.told = append(out.alone, alone.Flush(at)), append(out.told, told.Flush(at))
-	return out
-}
-
 // windowsOf are the committed windows of an objective.
 func windowsOf(all []*Snapshot, name string) (out []Window) {
 	for _, s := range all {

@@ -94,6 +94,13 @@ func (s *State) letGo(e *engine, p *pending, g *sighting) {
 			g.done = append(g.done, e.spans.waiting[i].End < g.settled)
 		}
 	}
+	for i := range e.spans.waiting {
+		// One that is here since before the window and ends after it is from a clock that nothing can be made of.
+		if !g.done[i] && e.spans.waiting[i].received < p.start {
+			g.done[i] = true
+			e.spans.counts.Outside++
+		}
+	}
 	e.spans.settled = max(e.spans.settled, g.settled, p.end-farMargin)
 	if p.life != e.begun {
 		e.spans.counts.Outside += g.outside

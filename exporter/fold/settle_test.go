@@ -190,6 +190,16 @@ func TestSpansAndTheirWindows(t *testing.T) {
 		s.heard(115, each(spansAt(110), func(_ int, s *fact.Span) { s.Received = s.End - 3 })...).page(160, done(2)).heard(171)
 		equal(t, "conflict", s.windows[0].Spans.Conflict, true)
 	})
+	t.Run("a span from another time spoils one window at most, and does not wait for ever", func(t *testing.T) {
+		s := hear(t, plain).page(100, done(0)).heard(115, spansAt(110)...)
+		s.heard(120, each(spansAt(1e9, 1e9), func(i int, s *fact.Span) { s.Received = 120 })...)
+		for at := 160.0; at < 300; at += 60 {
+			s.page(at, done(1)).heard(at + 11)
+			equal(t, "conflict", s.windows[len(s.windows)-1].Spans.Conflict, false)
+		}
+		equal(t, "waiting", len(s.state.engines["a"].spans.waiting), 0)
+		equal(t, "outside", s.engine().Spans.Outside, 2)
+	})
 	t.Run("spans that leave behind no process are let go of", func(t *testing.T) {
 		s := hear(t, plain).page(100, done(0)).page(110, done(1)).heard(112, spansAt(105)...)
 		for at := 114.0; at < 130; at += 2 {
@@ -305,27 +315,4 @@ func TestAttemptsOfOneRequest(t *testing.T) {
 	equal(t, "attempts for themselves", fmt.Sprint(s.windows[1].Lower, s.windows[1].Requests), "4 4")
 	equal(t, "attempts", s.engine().Spans.Attempts, 3)
 	equal(t, "logical", s.engine().Spans.Logical, 2)
-}
-
-// TestPendingWindowsAndOtherPromises: a window is committed under the promise of its time, or not at all.
-func TestPendingWindowsAndOtherPromises(t *testing.T) {
-	s := hear(t, objective_("stays", 0.25, 0.025), objective_("changes", 0.25, 0.025), objective_("goes", 0.25, 0))
-	s.page(100, done(0)).heard(115, spansAt(110, 111)...).page(160, done(2)).heard(161)
-	o := s.state.opts
-	o.Objectives = []slo.Objective{objective_("changes", 0.5, 0.025), objective_("stays", 0.25, 0.025), objective_("comes", 0.25, 0)}
-	o.Objectives[1].Objective = 0.5
-	s.state.Reconfigure(o)
-	s.heard(171)
-	var names []string
-	for _, w := range s.windows {
-		names = append(names, w.SLO)
-	}
-	equal(t, "windows", strings.Join(names, " "), "stays")
-	e := s.engine()
-	equal(t, "requests of the one that stays", sloNamed(&e, "stays").Requests, 2)
-	equal(t, "its promise", sloNamed(&e, "stays").Objective.Objective, 0.5)
-	equal(t, "requests of the one that changed", sloNamed(&e, "changes").Requests, 0)
-	equal(t, "since", sloNamed(&e, "changes").Since, 160)
-	equal(t, "ledger", e.Ledger.Finished, Span{2, 2, true})
-	equal(t, "remembered", len(e.Past.Windows[0].Verdicts), 1)
 }
