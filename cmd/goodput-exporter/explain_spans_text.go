@@ -133,7 +133,7 @@ func (x *explainer) resources(e *explainedSpans) {
 				x.line("    %-20s %s", part.key, printable(part.value))
 			}
 		}
-		x.line("    %-20s %d of requests, %d others", "spans", r.Requests, r.Others)
+		x.line("    %-20s %d of requests, %d of other names", "spans", r.Requests, r.Others)
 		switch {
 		case r.Requests == 0:
 		case r.Why == "":
