@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,20 @@ func TestDemo(t *testing.T) {
 	if _, metrics := fetch(t, d.url+"/metrics"); !strings.Contains(metrics, `goodput_slo_requests_total{engine="code-dp",model="qwen3-coder-30b",slo="code"}`) {
 		t.Errorf("no SLO counter of the simulated past:\n%.2000s", metrics)
 	}
+	_, metrics := fetch(t, d.url+"/metrics")
+	// Two engines tell of every request, one of most of them, and one of none.
+	for series, want := range map[string]string{
+		`goodput_evidence_completeness_ratio{engine="chat-1",model="llama-3.1-8b",source="spans"}`:             "^1$",
+		`goodput_evidence_completeness_ratio{engine="code-dp",model="qwen3-coder-30b",source="spans"}`:         "^1$",
+		`goodput_evidence_completeness_ratio{engine="chat-2",model="llama-3.1-8b",source="spans"}`:             `^0\.(8[5-9]|9[0-5])`,
+		`goodput_evidence_completeness_ratio{engine="code-2",model="qwen3-coder-30b",source="spans"}`:          "^$",
+		`goodput_evidence_exact_windows_total{engine="chat-1",model="llama-3.1-8b",source="spans"}`:            "^1[0-2]$",
+		`goodput_slo_class_requests_lower_total{class="long",engine="chat-1",model="llama-3.1-8b",slo="chat"}`: "^[1-9][0-9]{2,}$",
+	} {
+		if got := valueOf(metrics, series); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s is %q, want %s", series, got, want)
+		}
+	}
 	engines := 0
 	for line := range strings.Lines(d.out.String()) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "engine" {
@@ -97,6 +112,13 @@ func TestDemo(t *testing.T) {
 	if _, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://")); err == nil {
 		t.Error("the port is still open")
 	}
+}
+
+// valueOf is what stands behind a series on a page; "" when it is not there.
+func valueOf(page, series string) string {
+	_, rest, _ := strings.Cut("\n"+page, "\n"+series+" ")
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
 }
 
 // TestDemoTakesAnotherPort: a port in use is no reason not to start.

@@ -96,15 +96,15 @@ func named(id string, ratio float64) *Tracing {
 }
 
 // fleet is the default demo: a node with two models on four engines, one of them data parallel, one that drifts past its knee
-// and back, one that crashes now and then. Two send a span for each request, one for three in ten, and one sends none.
+// and back, one that crashes now and then. Two send a span for each request, one for nine in ten, and one sends none.
 func fleet() Scenario {
 	chat1, chat2 := chatEngine("chat-1"), chatEngine("chat-2")
 	code1, code2 := codeEngine("code-dp"), codeEngine("code-2")
 	code1.Ranks, code1.MultiProcess = 2, true
 	chat2.Torn = 0.01
-	chat1.Tracing, chat2.Tracing, code1.Tracing = named("chat-1", 1), named("chat-2", 0.3), named("code-dp", 1)
+	chat1.Tracing, chat2.Tracing, code1.Tracing = named("chat-1", 1), named("chat-2", 0.9), named("code-dp", 1)
 	return Scenario{
-		Name: "fleet", About: "two models on four engines: one data parallel, one drifting past its knee and back, one crashing now and then; two send all their spans, one sends three in ten, one none",
+		Name: "fleet", About: "two models on four engines: one data parallel, one drifting past its knee and back, one crashing now and then; two send all their spans, one sends nine in ten, one none",
 		Engines: []Engine{chat1, chat2, code1, code2},
 		Loads: []Load{
 			{Name: "chat", Engines: []string{"chat-1"}, Rate: Diurnal(13, 0.3, 3600), Mix: Chat, Habits: people},
