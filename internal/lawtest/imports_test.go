@@ -59,6 +59,7 @@ var allowed = map[string]row{
 		ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist"}, outside: []string{"github.com/fsnotify/fsnotify"},
 	},
 	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
+	"collectors/gpu/frame": {},
 	"collectors/recording": {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/spans": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc", "go.opentelemetry.io/proto/otlp",
