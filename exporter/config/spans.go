@@ -27,7 +27,7 @@ func spansKeys() codec[Spans] {
 		bind("names", list(text("span name", "llm_request", badSpanName), 1, 20, func() string { return "" }).that("", distinct), func(s *Spans) *[]string { return &s.Names },
 			"Names of the spans that stand for a request. Others are counted and dropped."),
 		bind("buffer", whole(1000, 1_000_000), func(s *Spans) *int { return &s.Buffer },
-			"Spans that may wait for the next round. When they are as many, senders are told to come again. Each takes some 200 bytes."),
+			"Spans that may wait for the next round, for each listener. When they are as many, senders are told to come again. Each takes some 200 bytes."),
 		bind("max_message", size(64<<10, 64<<20), func(s *Spans) *int64 { return &s.MaxMessage },
 			"Largest message that is read, decompressed. vLLM's batch of 512 spans has some 300 KiB."),
 		bind("tls_config", tls, func(s *Spans) *ServerTLS { return &s.TLS },
