@@ -18,6 +18,14 @@ type GPUReading struct {
 	Dropped []ReasonCount
 }
 
+// The reasons that only sources of GPU readings have.
+const (
+	ReasonNoSource Reason = "no_source" // none is configured or found
+	ReasonStarting Reason = "starting"  // the child that reads DCGM runs and has not brought its first sample yet
+	ReasonExited   Reason = "exited"    // the child that reads DCGM ended, or could not be started
+	ReasonStale    Reason = "stale"     // the newest values are too old to be told
+)
+
 // GPU is one card, or one MIG instance of a card, in base units. A value that the source does not have, or that cannot be
 // true, is unknown. Card values are never repeated on its instances.
 type GPU struct {
@@ -70,6 +78,7 @@ const (
 	ThrottleSWThermal  ThrottleReason = "sw_thermal"
 	ThrottleHWThermal  ThrottleReason = "hw_thermal"
 	ThrottlePowerBrake ThrottleReason = "hw_power_brake"
+	ThrottleThermal    ThrottleReason = "thermal" // by software or hardware: older counters do not tell which
 )
 
 // XIDCount is how often a driver error came.
@@ -82,10 +91,18 @@ type XIDCount struct {
 type DeviceClaim struct {
 	Namespace, Pod, Container string
 	PodUID                    string // "" where the kubelet does not tell
-	Device                    string // UUID of a card or MIG instance, or the form that could not be resolved
-	Replica                   string // of a shared device ("::3"); "" for a whole one
+	Device                    string // UUID as in GPU.UUID of a card or MIG instance, or the form that could not be resolved
+	Replica                   string // of a shared device: "3" of "GPU-...::3"; "" for a whole one
+	Claim                     string // NAMESPACE/NAME of the resource claim it is held by, which pods may share; "" for a device plugin's
 	Unresolved                string // why Device is no UUID: a closed set; "" when it is one
 }
+
+// Why the device of a claim is no UUID.
+const (
+	UnresolvedName = "name" // a name of the device's file (GKE), of which it is not known whose it is
+	UnresolvedDRA  = "dra"  // a device of a resource claim, whose UUID stands in a ResourceSlice that was not read
+	UnresolvedForm = "form" // no form that is known
+)
 
 // DeviceClaims is one look at which container holds which device.
 type DeviceClaims struct {
@@ -93,5 +110,5 @@ type DeviceClaims struct {
 	Claims      []DeviceClaim
 	Allocatable []string // devices that the kubelet may give out; nil unknown
 	Reason      Reason   // why there is nothing; "" when there is
-	Detail      string
+	Detail      string   // one line for a person: what, where, remedy; beside claims it says why Allocatable is not known
 }
