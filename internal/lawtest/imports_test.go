@@ -60,6 +60,10 @@ var allowed = map[string]row{
 	},
 	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/gpu/frame": {},
+	// The kubelet speaks gRPC; its messages are read as bytes.
+	"collectors/podres": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
+		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc",
+	}},
 	"collectors/recording": {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/spans": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc", "go.opentelemetry.io/proto/otlp",

@@ -1,0 +1,412 @@
+package podres
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// reader is a Reader of these sockets that the end of the test closes.
+func reader(t testing.TB, sockets ...string) *Reader {
+	t.Helper()
+	r := New(Config{Sockets: sockets})
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// must reads without a failure.
+func must(t testing.TB, r *Reader) fact.DeviceClaims {
+	t.Helper()
+	got := r.Read(t.Context())
+	if got.Reason != "" {
+		t.Fatalf("%s: %s", got.Reason, got.Detail)
+	}
+	return got
+}
+
+// refused reads, and wants a reason with all of these words beside it and no claims.
+func refused(t testing.TB, r *Reader, reason fact.Reason, words ...string) {
+	t.Helper()
+	got := r.Read(t.Context())
+	if got.Reason != reason || got.Claims != nil || got.Allocatable != nil || got.At == 0 || strings.Contains(got.Detail, "\n") {
+		t.Errorf("got %+v, want reason %s", got, reason)
+	}
+	for _, w := range words {
+		if !strings.Contains(got.Detail, w) {
+			t.Errorf("%q does not say %q", got.Detail, w)
+		}
+	}
+}
+
+// vllm is a pod of serving with whole cards.
+func vllm(name string, cards ...string) message {
+	return pod("serving", name, container("vllm", devices("nvidia.com/gpu", cards...)))
+}
+
+func TestReadTellsWhoHoldsWhat(t *testing.T) {
+	k := serve(t, "", vllm("acme-1", cardB), pod("kube-system", "dns", container("dns")),
+		pod("serving", "acme-0", container("sidecar"), container("vllm", devices("nvidia.com/mig-1g.10gb", migA+"::1"))))
+	k.allows(says(allocatable(ofResource("nvidia.com/gpu", cardB, cardA))))
+	before := float64(time.Now().UnixNano()) / 1e9
+	got := must(t, reader(t, k.path))
+	if got.At < before || got.At > before+60 {
+		t.Errorf("taken at %v, asked at %v", got.At, before)
+	}
+	got.At = 0
+	want := fact.DeviceClaims{
+		Claims: []fact.DeviceClaim{
+			{Namespace: "serving", Pod: "acme-0", Container: "vllm", Device: migA, Replica: "1"},
+			{Namespace: "serving", Pod: "acme-1", Container: "vllm", Device: cardB},
+		},
+		Allocatable: []string{cardA, cardB},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestANodeWithoutPodsIsAnAnswer(t *testing.T) {
+	got := must(t, reader(t, serve(t, "").path))
+	if len(got.Claims) != 0 || got.Allocatable == nil || len(got.Allocatable) != 0 || got.Detail != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheConnectionLasts(t *testing.T) {
+	k := serve(t, "", vllm("acme-0", cardA))
+	r := reader(t, k.path)
+	for range 5 {
+		must(t, r)
+	}
+	if n := k.accepted.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// JON-03, kubernetes/kubernetes#132020: a pod that has finished is listed with the card that another runs on by now. The
+// kubelet does not say which is which, so both come back, in an order that is not the kubelet's.
+func TestJON03TwoHoldersOfACardComeBackInNoOrderOfTheKubelets(t *testing.T) {
+	old, running := vllm("train-old", cardA), vllm("acme-0", cardA)
+	var first []fact.DeviceClaim
+	for _, order := range [][]message{{old, running}, {running, old}} {
+		got := must(t, reader(t, serve(t, "", order...).path)).Claims
+		if len(got) != 2 || got[0].Pod != "acme-0" || got[1].Pod != "train-old" || got[0].Device != cardA || got[1].Device != cardA {
+			t.Errorf("got %+v", got)
+		}
+		if first != nil && !reflect.DeepEqual(got, first) {
+			t.Errorf("%+v in one order, %+v in the other", first, got)
+		}
+		first = got
+	}
+}
+
+// JON-05, NVIDIA/dcgm-exporter#509: the answer of a busy node exceeds gRPC's 4 MiB. One over our limit costs itself only.
+func TestJON05AnAnswerOfABusyNode(t *testing.T) {
+	k := serve(t, "")
+	r := reader(t, k.path)
+	large := busy(4_800_000)
+	k.lists(says(large))
+	if got := must(t, r).Claims; len(large) < 4_800_000 || len(got) != 8 {
+		t.Errorf("%d claims of %d bytes", len(got), len(large))
+	}
+	k.lists(says(busy(maxReply)))
+	refused(t, r, fact.ReasonTooLarge, k.path, "more than 16777216 bytes")
+	k.lists(says(large))
+	if got := must(t, r).Claims; len(got) != 8 || k.accepted.Load() != 1 {
+		t.Errorf("afterwards %d claims, %d connections", len(got), k.accepted.Load())
+	}
+}
+
+// JON-09, NVIDIA/dcgm-exporter#501: cards that come from resource claims are in no list of devices.
+func TestJON09ACardOfAResourceClaim(t *testing.T) {
+	k := serve(t, "", pod("serving", "acme-0", container("vllm", claimed("gpu-claim", given("gpu.nvidia.com", "node-a", "gpu-3", "")))))
+	want := fact.DeviceClaim{Namespace: "serving", Pod: "acme-0", Container: "vllm", Claim: "serving/gpu-claim", Device: "node-a/gpu-3", Unresolved: "dra"}
+	if got := must(t, reader(t, k.path)).Claims; !reflect.DeepEqual(got, []fact.DeviceClaim{want}) {
+		t.Errorf("without slices: %+v", got)
+	}
+	r := New(Config{Sockets: []string{k.path}, Slices: oneSlice{}})
+	defer r.Close()
+	want.Device, want.Unresolved = cardB, ""
+	if got := must(t, r).Claims; !reflect.DeepEqual(got, []fact.DeviceClaim{want}) {
+		t.Errorf("with slices: %+v", got)
+	}
+}
+
+// A restart ends the connection without our noticing; the Read after it must not fail.
+func TestARestartOfTheKubeletCostsNothing(t *testing.T) {
+	k := serve(t, "", vllm("acme-0", cardA))
+	r := reader(t, k.path)
+	must(t, r)
+	k.server.Stop()
+	refused(t, r, fact.ReasonConnect, k.path, "no socket of a kubelet", "mount")
+	k = serve(t, k.path, vllm("acme-1", cardA))
+	if got := must(t, r).Claims; len(got) != 1 || got[0].Pod != "acme-1" {
+		t.Errorf("after a restart: %+v", got)
+	}
+	k.server.Stop()
+	serve(t, k.path, vllm("acme-2", cardA))
+	if got := must(t, r).Claims; len(got) != 1 || got[0].Pod != "acme-2" {
+		t.Errorf("after a restart between two reads: %+v", got)
+	}
+}
+
+// The old kubelet may go on answering on the connection that it has.
+func TestASocketThatWasMadeAnewIsUsed(t *testing.T) {
+	old := serve(t, "", vllm("acme-0", cardA))
+	r := reader(t, old.path)
+	must(t, r)
+	// Beside it and renamed, so that the two are different files whatever the file system does with freed numbers.
+	beside := old.path + ".new"
+	serve(t, beside, vllm("acme-1", cardA))
+	if err := os.Rename(beside, old.path); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, r).Claims; len(got) != 1 || got[0].Pod != "acme-1" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheFirstSocketThatAnswersIsUsed(t *testing.T) {
+	dir := t.TempDir()
+	k := serve(t, "", vllm("acme-0", cardA))
+	left := abandoned(t, filepath.Join(dir, "left.sock"))
+	if got := must(t, reader(t, filepath.Join(dir, "absent.sock"), left, dir, k.path)).Claims; len(got) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	// The one that tells most is reported: that a file is not there is usual.
+	refused(t, reader(t, filepath.Join(dir, "absent.sock"), left), fact.ReasonRefused, left, "mount the directory")
+	refused(t, reader(t, filepath.Join(dir, "absent.sock"), filepath.Join(dir, "other.sock")), fact.ReasonConnect, "absent.sock or 1 other places", "--root-dir")
+}
+
+// abandoned makes a socket that nobody listens on.
+func abandoned(t *testing.T, path string) string {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	return path
+}
+
+func TestPathsWithoutAKubelet(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := abandoned(t, filepath.Join(dir, "s"))
+	deep := filepath.Join(dir, strings.Repeat("x", 120))
+	if err := os.Rename(long, deep); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, reader(t, dir), fact.ReasonConnect, dir, "is a directory", "mounted before it existed")
+	refused(t, reader(t, file), fact.ReasonConnect, file, "no socket")
+	refused(t, reader(t, filepath.Join(file, "x")), fact.ReasonConnect, "not a directory")
+	refused(t, reader(t, deep), fact.ReasonConnect, "at most 107 bytes")
+}
+
+func TestWithoutSocketsTheUsualPlacesAreTried(t *testing.T) {
+	r := New(Config{})
+	if len(r.cfg.Sockets) != 5 || r.cfg.Sockets[0] != "/var/lib/kubelet/pod-resources/kubelet.sock" || r.cfg.Timeout != 5*time.Second {
+		t.Errorf("%+v", r.cfg)
+	}
+}
+
+// hangs answers nothing until the call is given up.
+func hangs(ctx context.Context) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAKubeletThatHangsCostsTheTimeout(t *testing.T) {
+	k := serve(t, "", vllm("acme-0", cardA))
+	r := New(Config{Sockets: []string{k.path}, Timeout: 50 * time.Millisecond})
+	defer r.Close()
+	k.lists(hangs)
+	refused(t, r, fact.ReasonTimeout, k.path, "connected, but no answer")
+	k.lists(says(listed(vllm("acme-1", cardA))))
+	r.cfg.Timeout = defaultTimeout
+	if got := must(t, r).Claims; len(got) != 1 || got[0].Pod != "acme-1" {
+		t.Errorf("afterwards %+v", got)
+	}
+	// What is given up by the caller says so.
+	k.lists(func(ctx context.Context) ([]byte, error) { return hangs(ctx) })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if got := r.Read(ctx); got.Reason != fact.ReasonTimeout {
+		t.Errorf("got %+v", got)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if got := r.Read(ended); got.Reason != fact.ReasonTimeout || got.Detail == "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestClaimsAreToldWithoutWhatMayBeGivenOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		a    answer
+		says string
+	}{
+		"a kubelet before 1.21":              {refuses(codes.Unimplemented, "unknown method"), "1.21"},
+		"a kubelet that has it switched off": {refuses(codes.Unknown, "Pod Resources API GetAllocatableResources disabled"), "KubeletPodResourcesGetAllocatable"},
+		"an answer that cannot be":           {says(message{0x0f}), "does not speak"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := serve(t, "", vllm("acme-0", cardA))
+			k.allows(c.a)
+			got := must(t, reader(t, k.path))
+			if len(got.Claims) != 1 || got.Allocatable != nil || !strings.Contains(got.Detail, c.says) || !strings.Contains(got.Detail, "is not known") {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestCallsThatAreRefused(t *testing.T) {
+	const secret = "what the server wrote"
+	for name, c := range map[string]struct {
+		a      answer
+		reason fact.Reason
+		says   string
+	}{
+		"too many calls":               {refuses(codes.ResourceExhausted, secret+": rejected by rate limit"), fact.ReasonStatus, "too often"},
+		"a kubelet before 1.20":        {refuses(codes.Unimplemented, secret), fact.ReasonDialect, "1.20"},
+		"a guard before the kubelet":   {refuses(codes.PermissionDenied, secret), fact.ReasonAuth, "PermissionDenied"},
+		"a fault of the kubelet":       {refuses(codes.Internal, secret), fact.ReasonStatus, "Internal"},
+		"a fault that has no name":     {refuses(codes.Unknown, secret), fact.ReasonStatus, "log"},
+		"a kubelet that is on its way": {refuses(codes.Unavailable, secret), fact.ReasonTruncated, "restarted"},
+		"an answer that is no answer":  {says(message{0x0f}), fact.ReasonParse, "does not speak pod-resources v1"},
+		"more devices than there are":  {says(listed(pod("serving", "acme-0", container("vllm", many(maxDevices+1))))), fact.ReasonTooLarge, "65536"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := serve(t, "")
+			k.lists(c.a)
+			r := reader(t, k.path)
+			refused(t, r, c.reason, k.path, "List", c.says)
+			if got := r.Read(t.Context()); strings.Contains(got.Detail, secret) {
+				t.Errorf("%q repeats what was sent", got.Detail)
+			}
+			k.lists(says(listed(vllm("acme-0", cardA))))
+			if got := must(t, r).Claims; len(got) != 1 {
+				t.Errorf("afterwards %+v", got)
+			}
+		})
+	}
+}
+
+// What listens at the path may be anything.
+func TestAListenerThatIsNoKubelet(t *testing.T) {
+	for name, c := range map[string]struct {
+		does   func(net.Conn)
+		reason fact.Reason
+	}{
+		"one that says nothing":       {func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<20)); _, _ = c.Read(make([]byte, 1)) }, fact.ReasonTimeout},
+		"one that hangs up":           {func(net.Conn) {}, fact.ReasonTruncated},
+		"one that speaks HTTP/1 only": {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, fact.ReasonTruncated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var serving sync.WaitGroup
+			serving.Go(func() {
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					serving.Go(func() { c.does(conn); conn.Close() })
+				}
+			})
+			r := New(Config{Sockets: []string{path}, Timeout: 200 * time.Millisecond})
+			refused(t, r, c.reason, path)
+			r.Close()
+			l.Close()
+			serving.Wait()
+		})
+	}
+}
+
+func TestManyMayReadAndNobodyReadsOnceItIsClosed(t *testing.T) {
+	k := serve(t, "", vllm("acme-0", cardA))
+	r := New(Config{Sockets: []string{k.path}})
+	var reading sync.WaitGroup
+	for range 8 {
+		reading.Go(func() {
+			for range 5 {
+				if got := r.Read(t.Context()); len(got.Claims) != 1 && got.Reason != fact.ReasonInternal {
+					t.Errorf("got %+v", got)
+				}
+			}
+		})
+	}
+	must(t, r)
+	r.Close()
+	reading.Wait()
+	refused(t, r, fact.ReasonInternal, "closed")
+	if err := r.Close(); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+	if n := k.accepted.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// A Read that has to wait for another ends with its own context.
+func TestWaitingForAnotherReadEndsInTime(t *testing.T) {
+	k := serve(t, "")
+	asked := make(chan struct{}, 1)
+	k.lists(func(ctx context.Context) ([]byte, error) { asked <- struct{}{}; return hangs(ctx) })
+	r := New(Config{Sockets: []string{k.path}})
+	long, end := context.WithCancel(t.Context())
+	var reading sync.WaitGroup
+	reading.Go(func() { r.Read(long) })
+	<-asked
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if got := r.Read(short); got.Reason != fact.ReasonTimeout || !strings.Contains(got.Detail, "the question before") {
+		t.Errorf("got %+v", got)
+	}
+	end()
+	reading.Wait()
+	r.Close()
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	k := serve(t, "", vllm("acme-0", cardA))
+	before := runtime.NumGoroutine()
+	for range 20 {
+		r := New(Config{Sockets: []string{k.path}})
+		must(t, r)
+		k.lists(refuses(codes.Unavailable, "restarting")) // which makes it connect again and again
+		for range 3 {
+			r.Read(t.Context())
+		}
+		k.lists(says(nil))
+		r.Close()
+	}
+	after := 0
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+		if after = runtime.NumGoroutine(); after <= before {
+			return
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	t.Errorf("%d goroutines, %d before:\n%s", after, before, stacks[:runtime.Stack(stacks, true)])
+}
