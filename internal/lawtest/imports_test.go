@@ -59,6 +59,7 @@ var allowed = map[string]row{
 		ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist"}, outside: []string{"github.com/fsnotify/fsnotify"},
 	},
 	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
+	"collectors/gpu":       {ours: []string{"collectors/gpu/frame", "exporter/fact", "exporter/hist"}},
 	"collectors/gpu/frame": {},
 	// The kubelet speaks gRPC; its messages are read as bytes.
 	"collectors/podres": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
