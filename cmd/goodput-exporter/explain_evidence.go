@@ -62,6 +62,9 @@ func (x *explainer) evidence(v *explainedVerdict) {
 		x.line("    output tokens  %s of sequences that qualified, %s of others that finished", within(t.Lower, t.Upper), within(t.MissedLower, t.MissedUpper))
 	}
 	for _, c := range s.Classes {
+		if c.Seen+c.Unseen == 0 {
+			continue // such as other, where the list takes every request
+		}
 		text := fmt.Sprintf("%s of %d qualified", within(c.Lower, c.Upper), c.Seen)
 		if c.Unseen > 0 {
 			text += fmt.Sprintf(", and %d without a span may be of it too", c.Unseen)
