@@ -1,0 +1,176 @@
+package gpu
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// Access says what is shown to dcgm-exporter and which certificate is believed. Secrets are named by the files that hold
+// them. The zero Access shows nothing and believes the system's authorities.
+type Access struct {
+	BearerTokenFile           string // excludes Username
+	Username, PasswordFile    string
+	CAFile, CertFile, KeyFile string
+	ServerName                string
+	InsecureSkipVerify        bool
+}
+
+func (a Access) validate() error {
+	switch {
+	case a.BearerTokenFile != "" && a.Username != "":
+		return errors.New("bearer_token_file and a username exclude each other")
+	case (a.Username == "") != (a.PasswordFile == ""):
+		return errors.New("username and password_file go together")
+	case (a.CertFile == "") != (a.KeyFile == ""):
+		return errors.New("cert_file and key_file go together")
+	}
+	return nil
+}
+
+// door is an Access at work. Its files are read for each reading, so that a rotated secret holds from the next on; while
+// one cannot be used, as in the middle of a rotation, what the files held before holds.
+type door struct {
+	Access
+	timeout time.Duration
+
+	client        *http.Client
+	built         [sha256.Size]byte // of the files that client was made with
+	authorization string
+}
+
+// open returns what one request goes through. A URL that has a user does not need the credentials of files.
+func (d *door) open(hasUser bool) (*http.Client, string, *failure) {
+	if err := d.refresh(hasUser); err != nil && d.client == nil {
+		return nil, "", fail(fact.ReasonAuth, "%v; nothing was sent", err)
+	}
+	return d.client, d.authorization, nil
+}
+
+func (d *door) refresh(hasUser bool) error {
+	authorization := ""
+	switch {
+	case hasUser:
+	case d.BearerTokenFile != "":
+		token, err := secretLine(d.BearerTokenFile)
+		if err != nil {
+			return fmt.Errorf("bearer_token_file %w", err)
+		}
+		authorization = "Bearer " + token
+	case d.Username != "":
+		password, err := secretLine(d.PasswordFile)
+		if err != nil {
+			return fmt.Errorf("password_file %w", err)
+		}
+		req := http.Request{Header: http.Header{}}
+		req.SetBasicAuth(d.Username, password)
+		authorization = req.Header.Get("Authorization")
+	}
+	cfg, sum, err := d.tls()
+	if err != nil {
+		return err
+	}
+	d.authorization = authorization
+	if d.client == nil || sum != d.built {
+		d.close()
+		d.client, d.built = d.connect(cfg), sum
+	}
+	return nil
+}
+
+// tls reads the certificates and returns them with a digest by which a change is seen.
+func (d *door) tls() (*tls.Config, [sha256.Size]byte, error) {
+	cfg := &tls.Config{ServerName: d.ServerName, InsecureSkipVerify: d.InsecureSkipVerify}
+	var ca, cert, key []byte
+	var err error
+	if d.CAFile != "" {
+		if ca, err = readFile(d.CAFile); err != nil {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("ca_file %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("ca_file %s cannot be used: it holds no PEM certificate", d.CAFile)
+		}
+	}
+	if d.CertFile != "" {
+		if cert, err = readFile(d.CertFile); err != nil {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("cert_file %w", err)
+		}
+		if key, err = readFile(d.KeyFile); err != nil {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("key_file %w", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("cert_file %s and key_file %s cannot be used: they are not a PEM certificate and its key", d.CertFile, d.KeyFile)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, sha256.Sum256(fmt.Appendf(nil, "%d %d %s %s %s", len(ca), len(cert), ca, cert, key)), nil
+}
+
+func (d *door) connect(cfg *tls.Config) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  nil, // the node's own page; an environment's proxy must not see its credentials
+			DialContext:            (&net.Dialer{Timeout: d.timeout}).DialContext,
+			TLSHandshakeTimeout:    d.timeout,
+			TLSClientConfig:        cfg,
+			MaxIdleConnsPerHost:    1, // one reading at a time
+			IdleConnTimeout:        time.Minute,
+			DisableCompression:     true, // so that the limit holds for what comes out
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (d *door) close() {
+	if d.client != nil {
+		d.client.CloseIdleConnections()
+	}
+}
+
+// secretLine is the one line that a file holds.
+func secretLine(path string) (string, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return "", err
+	}
+	s := strings.TrimSpace(string(text))
+	switch {
+	case s == "":
+		return "", fmt.Errorf("%s cannot be used: the file is empty", path)
+	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "", fmt.Errorf("%s cannot be used: the file holds more than one line", path)
+	}
+	return s, nil
+}
+
+// maxAccessFile bounds what is read of a file, in bytes: the authorities of a whole system are about 220 kB.
+const maxAccessFile = 1 << 20
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be used: %w", path, errors.Unwrap(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxAccessFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read", path)
+	case len(text) > maxAccessFile:
+		return nil, fmt.Errorf("%s cannot be used: it is larger than %d bytes", path, maxAccessFile)
+	}
+	return text, nil
+}
