@@ -112,6 +112,7 @@ type kubelet struct {
 	path     string
 	server   *grpc.Server
 	accepted atomic.Int32 // connections
+	newest   atomic.Pointer[net.Conn]
 	list     atomic.Pointer[answer]
 	may      atomic.Pointer[answer]
 }
@@ -133,7 +134,7 @@ func serve(t testing.TB, path string, pods ...message) *kubelet {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = k.server.Serve(counting{l, &k.accepted})
+		_ = k.server.Serve(watched{l, k})
 	}()
 	t.Cleanup(func() { k.server.Stop(); <-done })
 	return k
@@ -177,15 +178,19 @@ func (wireCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-type counting struct {
+// hangUp ends the newest connection and goes on listening.
+func (k *kubelet) hangUp() { (*k.newest.Load()).Close() }
+
+type watched struct {
 	net.Listener
-	n *atomic.Int32
+	k *kubelet
 }
 
-func (c counting) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
+func (w watched) Accept() (net.Conn, error) {
+	conn, err := w.Listener.Accept()
 	if err == nil {
-		c.n.Add(1)
+		w.k.newest.Store(&conn)
+		w.k.accepted.Add(1)
 	}
 	return conn, err
 }

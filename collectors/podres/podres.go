@@ -38,7 +38,8 @@ const defaultTimeout = 5 * time.Second
 
 // Reader asks one kubelet, through one connection that lasts. It is safe for concurrent use; one Read runs at a time.
 //
-// Memory: up to twice 16 MiB while an answer is read, and nothing of it afterwards.
+// Memory: twice an answer of at most 16 MiB while it is read, and the claims that are returned, of which there are at most
+// maxDevices.
 type Reader struct {
 	cfg Config
 
