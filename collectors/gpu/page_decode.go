@@ -34,6 +34,11 @@ func decodePage(body []byte, node string) fact.GPUReading {
 	r.GPUs = settle(d.all, d.tally)
 	r.Driver = d.driver
 	r.Missing = missing(r.GPUs)
+	for i, m := range r.Missing {
+		if m.Field == smActive.name {
+			r.Missing[i].Cost += "; dcgm-exporter has DCGM_FI_PROF_SM_ACTIVE commented out in its default counters"
+		}
+	}
 	d.into(&r)
 	return r
 }

@@ -199,7 +199,7 @@ func TestACardWhoseSamplingStopped(t *testing.T) {
 	d := NewDecoder("", 0)
 	var r fact.GPUReading
 	for at := 0.0; at <= 600; at += 15 {
-		step := math30(at)
+		step := collections(at)
 		r = d.Decode([]byte(cardPage("GPU-a", 300, 1000)+cardPage("GPU-b", 300, 1000+step*9000)+cardPage("GPU-c", 0, 1000)+"DCGM_FI_DEV_GPU_TEMP{UUID=\"GPU-d\"} 61\n"), at)
 		a, b, c, e := r.GPUs[0], r.GPUs[1], r.GPUs[2], r.GPUs[3]
 		if stuck := at > DefaultStuckAfter.Seconds(); a.Lost != stuck || a.Power.Known == stuck || stuck == (len(r.Warnings) == 0) {
@@ -217,8 +217,8 @@ func TestACardWhoseSamplingStopped(t *testing.T) {
 	}
 }
 
-// math30 counts the collections of an exporter that collects every 30 s.
-func math30(at float64) float64 { return float64(int(at / 30)) }
+// collections counts the collections of an exporter that collects every 30 s.
+func collections(at float64) float64 { return float64(int(at / 30)) }
 
 func TestAPageOnWhichNothingMoves(t *testing.T) {
 	d := NewDecoder("", time.Minute)

@@ -84,7 +84,7 @@ func (q *quantity) judge(v float64) string {
 
 // costs tells what cannot be answered without a quantity that no card has, in the order of quantities.
 var costs = map[*quantity]string{
-	smActive:    "whether a busy card is used well; dcgm-exporter has it commented out in its default counters (DCGM_FI_PROF_SM_ACTIVE), and it needs the profiling module or a Hopper card",
+	smActive:    "whether a busy card is used well: it needs the profiling module or a Hopper card",
 	tensor:      "whether the load is bound by computing",
 	dram:        "whether the load is bound by memory bandwidth",
 	memoryTotal: "how much memory there is",
