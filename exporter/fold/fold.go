@@ -26,7 +26,10 @@ type Options struct {
 	ManyPrompts     []string                    // handlers that break the ledger when they are used
 	History         float64                     // for how long windows and percentiles are remembered; 0: not at all
 	Spans           bool                        // spans are taken in
-	Grace           float64                     // how long a window of an engine that sends spans waits for them
+	GPUStale        float64                     // age, in seconds, at which a reading of the GPUs is no longer true; 0: none are read
+	EngineGPUs      map[string][]string         // UUIDs of an engine's GPUs, by target id, where the configuration names them
+	Cost            Cost
+	Grace           float64 // how long a window of an engine that sends spans waits for them
 }
 
 // Round is what one round brought. Targets are all current targets, polled in this round or not; an engine whose
@@ -35,7 +38,9 @@ type Round struct {
 	At      float64
 	Targets []fact.Target
 	Polls   []fact.Poll
-	Spans   []fact.Span // taken in since the last round, of whatever engine
+	GPUs    *fact.GPUReading   // nil: there is none since the last round
+	Claims  *fact.DeviceClaims // likewise
+	Spans   []fact.Span        // taken in since the last round, of whatever engine
 }
 
 // State is what the reducer remembers between rounds. Not for concurrent use.

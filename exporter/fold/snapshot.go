@@ -18,6 +18,8 @@ type Snapshot struct {
 	Models    []Model               // sorted by name; what is remembered of them
 	Terms     Terms
 	Unmatched Unmatched // spans
+	GPUs      []GPU     // sorted by UUID, cards before their instances; nil while their source is down
+	GPUSource GPUSource
 }
 
 // Terms are the lengths, in seconds, and the quantiles that the snapshot's numbers are in terms of.
@@ -68,6 +70,7 @@ type Engine struct {
 	Fallbacks []Tally // windows that were judged by less than the best method, by reason
 	Conflicts uint64  // windows in which the page contradicted itself
 	Spans     EngineSpans
+	GPUs      EngineGPUs
 	Ranks     []Rank // sorted by ID
 
 	WindowStart float64 // when the open judgement window began; 0 before the first page
