@@ -256,8 +256,8 @@ func TestAKubeletThatHangsCostsTheTimeout(t *testing.T) {
 	refused(t, r, fact.ReasonTimeout, k.path, "connected, but no answer")
 	k.lists(says(listed(vllm("acme-1", cardA))))
 	r.cfg.Timeout = patient
-	if got := must(t, r).Claims; len(got) != 1 || got[0].Pod != "acme-1" {
-		t.Errorf("afterwards %+v", got)
+	if got := must(t, r).Claims; len(got) != 1 || got[0].Pod != "acme-1" || k.accepted.Load() != 2 {
+		t.Errorf("afterwards %+v, through the connection that hung", got)
 	}
 	// What is given up by the caller says so.
 	k.lists(hangs)
