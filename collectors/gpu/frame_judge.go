@@ -27,6 +27,7 @@ type judge struct {
 	names map[int]fact.GPU          // identity by entity id of a card, as last told by this child
 	xids  map[string]map[int]uint64 // by UUID of a card, over all children
 	last  map[string]int64          // time of the newest event that was counted, by UUID
+	fresh bool                      // no frame of this child was read yet
 }
 
 func newJudge(node string) *judge {
@@ -34,7 +35,10 @@ func newJudge(node string) *judge {
 }
 
 // begin forgets what holds for one child only: entity ids can move when the host engine starts anew.
-func (j *judge) begin() { clear(j.names) }
+func (j *judge) begin() {
+	clear(j.names)
+	j.fresh = true
+}
 
 // reading judges a frame: status, blanks, age and range of each value. A frame of which every value is too old is a
 // reading without GPUs.
@@ -47,6 +51,7 @@ func (j *judge) reading(f *frame.Frame) fact.GPUReading {
 	t := newTally()
 	cards, all := j.entities(f, &r, t)
 	j.events(f, cards, t)
+	j.fresh = false
 	counted := !slices.ContainsFunc(f.Unavailable, func(u frame.Unavailable) bool { return u.Field == frame.FieldXID })
 	values := 0
 	for _, e := range all {
@@ -245,7 +250,8 @@ func numeric(v *frame.Value) (float64, bool) {
 	return 0, false
 }
 
-// events counts XIDs. An event that was counted is not counted again when another child tells of it.
+// events counts XIDs, those of an instance with its card. An event that was counted is not counted again when another
+// child tells of it; a child tells of each once, so that a clock that is set back hides none.
 func (j *judge) events(f *frame.Frame, cards map[int]*entity, t tally) {
 	if f.EventsLost {
 		t.warn("some errors (XIDs) could not be read, so that their counts are too low")
@@ -255,13 +261,13 @@ func (j *judge) events(f *frame.Frame, cards map[int]*entity, t tally) {
 		if ev.Field != frame.FieldXID || ev.Int == 0 {
 			continue
 		}
-		card := cards[ev.ID]
-		if ev.Kind != frame.Card || card == nil {
+		card := cards[cardOf(f, ev)]
+		if card == nil {
 			t.drop(dropUnidentified)
 			continue
 		}
 		xid := card.lastXID(float64(ev.Int), t)
-		if xid == 0 || ev.Time <= j.last[card.UUID] {
+		if xid == 0 || j.fresh && ev.Time <= j.last[card.UUID] {
 			continue
 		}
 		if j.xids[card.UUID] == nil && len(j.xids) < maxEntities {
@@ -273,6 +279,20 @@ func (j *judge) events(f *frame.Frame, cards map[int]*entity, t tally) {
 		newest[card.UUID] = max(newest[card.UUID], ev.Time)
 	}
 	maps.Copy(j.last, newest)
+}
+
+// cardOf is the entity id of the card that an event is about, -1 when it is not in the frame.
+func cardOf(f *frame.Frame, ev frame.Event) int {
+	for i := range f.Entities {
+		switch e := &f.Entities[i]; {
+		case e.Kind != ev.Kind || e.ID != ev.ID:
+		case e.Kind == frame.Instance:
+			return e.Card
+		default:
+			return e.ID
+		}
+	}
+	return -1
 }
 
 // unavailable lists what the child does not watch, with its reason, and what else no card has.

@@ -168,9 +168,15 @@ func TestXIDsAreCountedOnceOverAllChildren(t *testing.T) {
 	}
 	count(event(1, 31), event(1, 31), event(2, 79))
 	j.begin() // another child, which tells of the last one again
-	got := count(event(2, 79), event(3, 31), event(4, 0), event(5, 4294967295))
-	if want := []fact.XIDCount{{XID: 31, Count: 3}, {XID: 79, Count: 1}}; !reflect.DeepEqual(got, want) {
+	count(event(2, 79), event(3, 31), event(4, 0), event(5, 4294967295))
+	got := count(event(-3600e6, 31)) // the clock was set back
+	if want := []fact.XIDCount{{XID: 31, Count: 4}, {XID: 79, Count: 1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	mig := tick(h100(0), frame.Entity{Kind: frame.Instance, ID: 9, Card: 0, Instance: 7})
+	mig.Events = []frame.Event{{Kind: frame.Instance, ID: 9, Field: frame.FieldXID, Time: nowUS, Int: 94}, {Kind: frame.Instance, ID: 8, Field: frame.FieldXID, Time: nowUS, Int: 94}}
+	if r := j.reading(mig); len(r.GPUs[0].XIDs) != 3 || r.GPUs[1].XIDs != nil || dropped(r, dropUnidentified) != 1 {
+		t.Errorf("of an instance: %s", shown(t, r))
 	}
 	f := tick(h100(0))
 	f.EventsLost, f.Unavailable = true, []frame.Unavailable{{Field: frame.FieldXID, Why: "x"}}

@@ -150,15 +150,18 @@ func validUUID(s string) bool {
 }
 
 // tidy makes a text of a source fit for a label: short, and without control characters.
-func tidy(s string) string {
+func tidy(s string) string { return clip(s, 128) }
+
+// clip bounds a text to n bytes and takes control characters out.
+func clip(s string, n int) string {
 	s = strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c == '\uFFFD' {
+		if c < ' ' || c == 0x7f {
 			return -1
 		}
 		return c
 	}, strings.ToValidUTF8(s, ""))
-	if len(s) > 128 {
-		s = strings.ToValidUTF8(s[:128], "")
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "")
 	}
 	return strings.TrimSpace(s)
 }
