@@ -116,12 +116,13 @@ func (t *tracer) alive() bool { return t.endpoint.up && t.endpoint.process == t.
 // export sends a batch, and others after it while the queue holds full ones. What is on the wire comes even if the process
 // dies meanwhile.
 func (t *tracer) export() {
+	t.exporting = true // before spans are added that may fill a batch
 	t.scrapes()
 	if len(t.queue) == 0 {
+		t.exporting = false
 		t.rest(t.config.Delay)
 		return
 	}
-	t.exporting = true
 	t.endpoint.world.after(t.send(t.takes()), func() {
 		if t.exporting = false; !t.alive() {
 			return

@@ -542,6 +542,17 @@ func TestForeignSpans(t *testing.T) {
 	}
 }
 
+// TestForeignSpansFillABatch: those of scrapes are added when a batch is put together, and may fill it.
+func TestForeignSpansFillABatch(t *testing.T) {
+	c := one(5, &Tracing{Foreign: true, Batch: 3, Delay: 40})
+	c.Engines[0].Dialect, c.Stop = V1Old, 1
+	in := takeIn(t, &c, Tracing{})
+	run(t, c, 200)
+	if scrapes := in.others["GET /metrics"]; scrapes < 8 || scrapes > 13 {
+		t.Errorf("%d scrapes in 200 s", scrapes)
+	}
+}
+
 // TestNobodyListens: without a listener the world is the same, and its tracers keep no more than their queues.
 func TestNobodyListens(t *testing.T) {
 	c := one(20, &Tracing{Queue: 50, Batch: 50, Export: 3})
