@@ -122,7 +122,8 @@ func (r *Reader) ask(ctx context.Context, method string, take func(reply []byte)
 			return err
 		}
 		r.drop()
-		if fresh || ctx.Err() != nil {
+		// The kubelet has the same deadline, and may tell us that it has passed a moment before our own clock does.
+		if fresh || err.reason == fact.ReasonTimeout || ctx.Err() != nil {
 			return err
 		}
 	}
