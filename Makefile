@@ -4,6 +4,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 GO          ?= go
 BIN         := bin/goodput-exporter
+DCGM_BIN    := bin/goodput-dcgm
 COLLECTOR   := bin/otel-collector
 FUZZTIME    ?= 10s
 PROMTOOL    ?= $(shell command -v promtool)
@@ -24,7 +25,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build test browser rules otlp week mutants live lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build build-dcgm test browser rules otlp week mutants live lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,10 @@ demo-check: build ## Start the demo, read one of its engines, stop it
 
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter
+
+# It must bind symbols lazily, against what hardened toolchains do by default: docs/dcgm.md.
+build-dcgm: ## Build the child that reads DCGM, bin/goodput-dcgm; it needs gcc, and glibc where it runs
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy' -o $(DCGM_BIN) ./cmd/goodput-dcgm
 
 test: browser rules otlp ## Run all tests in random order, under the race detector but for long computations in one goroutine
 	$(GO) test -race -shuffle=on ./...

@@ -1,6 +1,6 @@
 module github.com/goodput-exporter/goodput-exporter/test/browser
 
-go 1.26.0
+go 1.26.7
 
 require (
 	github.com/chromedp/cdproto v0.160.1
