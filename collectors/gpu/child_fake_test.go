@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +21,10 @@ type fake struct {
 	in       *io.PipeReader
 	out      *io.PipeWriter
 	notes    io.Writer
-	stubborn bool // does not end when asked
-	frozen   bool // does not even end when killed
-	asked    bool
-	killed   bool
+	stubborn atomic.Bool // does not end when asked
+	frozen   atomic.Bool // does not even end when killed
+	asked    atomic.Bool
+	killed   atomic.Bool
 	once     sync.Once
 	ended    chan struct{}
 	status   error
@@ -37,13 +39,13 @@ func (f *fake) Wait() error {
 }
 
 func (f *fake) Ask() {
-	if f.asked = true; !f.stubborn {
+	if f.asked.Store(true); !f.stubborn.Load() {
 		f.die(nil)
 	}
 }
 
 func (f *fake) Kill() {
-	if f.killed = true; !f.frozen {
+	if f.killed.Store(true); !f.frozen.Load() {
 		f.die(errors.New("signal: killed"))
 	}
 }
@@ -93,11 +95,20 @@ func (l *logged) logger() *slog.Logger {
 
 // nursery starts fakes in place of processes. Each child lives its life in a goroutine of its own.
 type nursery struct {
-	t      *testing.T
-	child  *Child
-	log    logged
+	t     *testing.T
+	child *Child
+	log   logged
+
+	mu     sync.Mutex
 	starts []time.Time
 	born   []*fake
+}
+
+// begun tells of the children so far, and when they began.
+func (n *nursery) begun() (born []*fake, starts []time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.born), slices.Clone(n.starts)
 }
 
 // raise supervises children that live as told, one life after another; the last is repeated. It must run on a virtual
@@ -112,6 +123,8 @@ func raise(t *testing.T, lives ...func(*fake)) *nursery {
 	c.start = func(notes io.Writer) (process, error) {
 		in, out := io.Pipe()
 		f := &fake{t: t, in: in, out: out, notes: notes, ended: make(chan struct{})}
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		life := lives[min(len(n.starts), len(lives)-1)]
 		n.starts, n.born = append(n.starts, time.Now()), append(n.born, f)
 		go life(f)

@@ -16,7 +16,8 @@ func (n *nursery) expect(reason fact.Reason, says string) {
 	n.t.Helper()
 	r := n.child.Read(n.t.Context())
 	if r.Reason != reason || !strings.Contains(r.Detail, says) || (len(r.GPUs) == 1) != (reason == "") || r.Source != NameChild {
-		n.t.Errorf("at %v: got %q %q with %d GPUs, want %q %q", time.Since(n.starts[0]), r.Reason, r.Detail, len(r.GPUs), reason, says)
+		_, starts := n.begun()
+		n.t.Errorf("at %v: got %q %q with %d GPUs, want %q %q", time.Since(starts[0]), r.Reason, r.Detail, len(r.GPUs), reason, says)
 	}
 }
 
@@ -48,8 +49,8 @@ func TestAChildThatLives(t *testing.T) {
 		n.states("is there")
 		n.child.Close()
 		n.expect(fact.ReasonNoSource, "closed")
-		if len(n.born) != 1 || !n.born[0].asked || n.born[0].killed {
-			t.Errorf("%d children, asked %v, killed %v", len(n.born), n.born[0].asked, n.born[0].killed)
+		if born, _ := n.begun(); len(born) != 1 || !born[0].asked.Load() || born[0].killed.Load() {
+			t.Errorf("%d children, asked %v, killed %v", len(born), born[0].asked.Load(), born[0].killed.Load())
 		}
 	})
 }
@@ -62,7 +63,7 @@ func TestAChildThatHangsForAMinute(t *testing.T) {
 				f.bring(tick(h100(0)))
 				time.Sleep(time.Second)
 			}
-			f.stubborn = true // stuck in a call that takes 60 s, it hears nothing
+			f.stubborn.Store(true) // stuck in a call that takes 60 s, it hears nothing
 			select {
 			case <-f.ended:
 			case <-time.After(time.Minute):
@@ -76,8 +77,8 @@ func TestAChildThatHangsForAMinute(t *testing.T) {
 		after(200 * time.Millisecond)
 		n.expect(fact.ReasonStale, "no frame for more than 3s")
 		after(askedFor + 100*time.Millisecond)
-		if f := n.born[0]; !f.asked || !f.killed {
-			t.Errorf("asked %v, killed %v", f.asked, f.killed)
+		if born, _ := n.begun(); !born[0].asked.Load() || !born[0].killed.Load() {
+			t.Errorf("asked %v, killed %v", born[0].asked.Load(), born[0].killed.Load())
 		}
 		n.expect(fact.ReasonTimeout, "brought no frame for 3s and was ended")
 		after(2 * time.Second)
@@ -98,18 +99,24 @@ func TestAChildThatNeverStarts(t *testing.T) {
 	})
 }
 
+// hopeless neither ends when asked nor when killed.
+func hopeless(f *fake) {
+	f.stubborn.Store(true)
+	f.frozen.Store(true)
+}
+
 func TestAChildThatCannotBeKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := raise(t, func(f *fake) {
-			f.stubborn, f.frozen = true, true
+			hopeless(f)
 			f.bring(tick(h100(0)))
 			time.Sleep(time.Hour)
 			f.die(nil)
 		}, healthy)
 		after(30 * time.Minute)
 		n.expect(fact.ReasonTimeout, "cannot be killed")
-		if len(n.born) != 1 {
-			t.Errorf("%d children hang beside each other", len(n.born))
+		if born, _ := n.begun(); len(born) != 1 {
+			t.Errorf("%d children hang beside each other", len(born))
 		}
 		after(31 * time.Minute)
 		n.expect("", "")
@@ -120,14 +127,15 @@ func TestAChildThatCannotBeKilled(t *testing.T) {
 
 func TestCloseLeavesAChildBehindThatCannotBeKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := raise(t, func(f *fake) { f.stubborn, f.frozen = true, true })
+		n := raise(t, hopeless)
 		after(time.Second)
 		begin := time.Now()
 		n.child.Close()
 		if took := time.Since(begin); took > askedFor+killedFor {
 			t.Errorf("Close took %v", took)
 		}
-		n.born[0].die(nil) // or the test would end before its goroutines
+		born, _ := n.begun()
+		born[0].die(nil) // or the test would end before its goroutines
 	})
 }
 
@@ -154,8 +162,8 @@ func TestWhatIsNoFrame(t *testing.T) {
 				n.expect("", "") // the frame before it is young
 				after(3 * time.Second)
 				n.expect(c.reason, c.says)
-				if len(n.born) != 2 || !n.born[0].asked {
-					t.Errorf("%d children", len(n.born))
+				if born, _ := n.begun(); len(born) != 2 || !born[0].asked.Load() {
+					t.Errorf("%d children", len(born))
 				}
 				n.states("is there", c.says[:5])
 				n.child.Close()
@@ -196,13 +204,14 @@ func TestRestartsComeSlower(t *testing.T) {
 			f.die(nil)
 		})
 		after(10 * time.Minute)
-		for i, want := 1, firstRestart; i < len(n.starts); i, want = i+1, min(2*want, lastRestart) {
-			if got := n.starts[i].Sub(n.starts[i-1]); got < firstRestart || got > lastRestart || got < want*79/100 || got > want*121/100 {
+		_, starts := n.begun()
+		for i, want := 1, firstRestart; i < len(starts); i, want = i+1, min(2*want, lastRestart) {
+			if got := starts[i].Sub(starts[i-1]); got < firstRestart || got > lastRestart || got < want*79/100 || got > want*121/100 {
 				t.Errorf("restart %d came after %v, want about %v", i, got, want)
 			}
 		}
-		if len(n.starts) < 13 || len(n.starts) > 20 {
-			t.Errorf("%d starts in 10 minutes", len(n.starts))
+		if len(starts) < 13 || len(starts) > 20 {
+			t.Errorf("%d starts in 10 minutes", len(starts))
 		}
 		n.states("no host engine") // once, however often it ended
 		if lines := n.log.lines("goodput-dcgm wrote"); len(lines) != 1 {
@@ -216,10 +225,11 @@ func TestAChildThatRanForAWhileIsBackSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := raise(t, func(f *fake) { f.die(nil) }, func(f *fake) { f.die(nil) }, func(f *fake) { f.die(nil) }, lasting(90), healthy)
 		after(2 * time.Minute)
-		if len(n.starts) != 5 {
-			t.Fatalf("%d starts", len(n.starts))
+		_, starts := n.begun()
+		if len(starts) != 5 {
+			t.Fatalf("%d starts", len(starts))
 		}
-		if got := n.starts[4].Sub(n.starts[3]) - 90*time.Second; got > 2*time.Second {
+		if got := starts[4].Sub(starts[3]) - 90*time.Second; got > 2*time.Second {
 			t.Errorf("back after %v", got)
 		}
 		n.expect("", "")

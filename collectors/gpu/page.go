@@ -46,7 +46,7 @@ func NewPage(cfg PageConfig) (*Page, error) {
 	u, err := url.Parse(cfg.URL)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, errors.New("gpu page: the url is not http://HOST[:PORT]/PATH or https://...")
+		return nil, errors.New("gpu page: the url is not http or https with a host and a path, such as " + DefaultPageURL)
 	case cfg.Timeout <= 0:
 		return nil, fmt.Errorf("gpu page: timeout %v must be positive", cfg.Timeout)
 	case cfg.MaxBody <= 0:

@@ -69,7 +69,7 @@ func TestPagesThatBringNothing(t *testing.T) {
 		"a collector failed":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, fact.ReasonStatus, "collectors failed"},
 		"no such path":                  {http.NotFound, fact.ReasonStatus, "HTTP 404"},
 		"guarded":                       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, fact.ReasonAuth, "guarded"},
-		"elsewhere":                     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", 302) }, fact.ReasonRedirect, "not followed"},
+		"elsewhere":                     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, fact.ReasonRedirect, "not followed"},
 		"too large":                     {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 1<<20+1)) }, fact.ReasonTooLarge, "1048576 bytes"},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -180,7 +180,7 @@ func TestPageSettings(t *testing.T) {
 		"exclude each other":         func(c *PageConfig) { c.Access = Access{BearerTokenFile: "a", Username: "b", PasswordFile: "c"} },
 		"password_file go together":  func(c *PageConfig) { c.Access = Access{Username: "b"} },
 		"cert_file and key_file go":  func(c *PageConfig) { c.Access = Access{KeyFile: "b"} },
-		"gpu page: the url is not h": func(c *PageConfig) { c.URL = "" },
+		"such as http://127.0.0.1:9": func(c *PageConfig) { c.URL = "" },
 	} {
 		cfg := good
 		spoil(&cfg)

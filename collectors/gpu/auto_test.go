@@ -1,0 +1,212 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
+
+// scripted is a source that a test tells what to bring.
+type scripted struct {
+	name   string
+	brings func() fact.Reason
+	closed bool
+}
+
+func (s *scripted) Name() string { return s.name }
+func (s *scripted) Close() error { s.closed = true; return nil }
+
+func (s *scripted) Read(context.Context) fact.GPUReading {
+	if why := s.brings(); why != "" {
+		return fact.GPUReading{Source: s.name, Reason: why, Detail: s.name + " failed"}
+	}
+	return fact.GPUReading{Source: s.name, GPUs: []fact.GPU{{UUID: "GPU-a"}}}
+}
+
+// auto is an Auto over scripted sources.
+type auto struct {
+	*Auto
+	t           *testing.T
+	page, child fact.Reason // what they bring
+	installed   bool
+	opened      []*scripted
+	log         logged
+}
+
+func newAuto(t *testing.T) *auto {
+	t.Helper()
+	a := &auto{t: t, installed: true}
+	var err error
+	a.Auto, err = NewAuto(AutoConfig{Page: PageConfig{Timeout: time.Second, MaxBody: 1 << 20}, Child: ChildConfig{Interval: time.Second}, Logger: a.log.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Auto.page = &scripted{name: NamePage, brings: func() fact.Reason { return a.page }}
+	a.open = func() (Source, error) {
+		if !a.installed {
+			return nil, errors.New("goodput-dcgm is not installed")
+		}
+		s := &scripted{name: NameChild, brings: func() fact.Reason { return a.child }}
+		a.opened = append(a.opened, s)
+		return s, nil
+	}
+	t.Cleanup(func() {
+		a.Close()
+		for _, s := range a.opened {
+			if !s.closed {
+				t.Error("a child was left")
+			}
+		}
+	})
+	return a
+}
+
+// read reads once a second for a while, and holds the last reading against what is wanted.
+func (a *auto) read(d time.Duration, source string, reason fact.Reason, says string) {
+	a.t.Helper()
+	var r fact.GPUReading
+	for range int(d/time.Second) + 1 {
+		r = a.Read(a.t.Context())
+		time.Sleep(time.Second)
+	}
+	if r.Source != source || r.Reason != reason || !strings.Contains(r.Detail, says) || a.Name() != source {
+		a.t.Errorf("got %s (%s) %q %q, want %s %q %q", r.Source, a.Name(), r.Reason, r.Detail, source, reason, says)
+	}
+}
+
+// choices are the sources in the log, in their order.
+func (a *auto) choices(want string) {
+	a.t.Helper()
+	var got []string
+	for _, line := range a.log.lines("source of GPU telemetry") {
+		_, rest, _ := strings.Cut(line, " source=")
+		name, _, _ := strings.Cut(rest, " ")
+		got = append(got, name)
+	}
+	if strings.Join(got, " ") != want {
+		a.t.Errorf("logged %q, want %q", got, want)
+	}
+}
+
+func TestThePageComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuto(t)
+		if a.Name() != NameNone {
+			t.Errorf("chosen before it was asked: %s", a.Name())
+		}
+		a.read(time.Hour, NamePage, "", "chosen since the dcgm-exporter page brings GPUs")
+		if len(a.opened) != 0 {
+			t.Error("a child was started although there is a page")
+		}
+		a.choices("dcgm-exporter")
+	})
+}
+
+func TestThenTheChildThenNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuto(t)
+		a.page, a.child = fact.ReasonRefused, fact.ReasonStarting
+		a.read(0, NameChild, fact.ReasonStarting, "chosen since there are no GPUs from dcgm-exporter failed")
+		a.choices("")
+		a.child = ""
+		a.read(time.Hour, NameChild, "", "chosen since")
+		a.choices("dcgm")
+		a.child = fact.ReasonExited
+		a.read(50*time.Second, NameChild, fact.ReasonExited, "dcgm failed; chosen")
+		a.read(20*time.Second, NameNone, fact.ReasonNoSource, "none through DCGM: dcgm failed; install")
+		a.choices("dcgm none")
+		a.page = ""
+		a.read(2*time.Minute, NamePage, "", "")
+		a.choices("dcgm none dcgm-exporter")
+	})
+}
+
+func TestAPageThatDiesForLongIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuto(t)
+		a.read(time.Minute, NamePage, "", "")
+		a.page = fact.ReasonNotMetrics // a reload of a few seconds
+		a.read(10*time.Second, NamePage, fact.ReasonNotMetrics, "")
+		a.page = ""
+		a.read(time.Minute, NamePage, "", "")
+		a.page = fact.ReasonRefused
+		a.read(2*time.Minute, NameChild, "", "")
+		a.page = "" // no reason to change what works
+		a.read(time.Hour, NameChild, "", "")
+		a.choices("dcgm-exporter dcgm")
+	})
+}
+
+func TestANodeWithoutGPUsStaysQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuto(t)
+		a.page, a.child = fact.ReasonRefused, fact.ReasonExited
+		for range 24 * 3600 {
+			if r := a.Read(t.Context()); r.GPUs != nil || r.Reason == "" {
+				t.Fatalf("got %s", shown(t, r))
+			}
+			time.Sleep(time.Second)
+		}
+		a.choices("none")
+		if n := len(a.opened); n < 40 || n > 60 {
+			t.Errorf("%d children in a day", n)
+		}
+		a.installed = false
+		a.read(2*time.Hour, NameNone, fact.ReasonNoSource, "goodput-dcgm is not installed; install")
+		a.choices("none")
+	})
+}
+
+func TestAutoOverRealSources(t *testing.T) {
+	page := read(t, page48)
+	status := http.StatusOK
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		w.Write(page)
+	})
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewAuto(AutoConfig{
+		Page:     PageConfig{URL: address, Timeout: 10 * time.Second, MaxBody: 1 << 20},
+		Child:    ChildConfig{Path: own, Interval: 20 * time.Second, Env: []string{roleKey + "=well"}},
+		Patience: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if r := a.Read(t.Context()); r.Source != NamePage || len(r.GPUs) != 2 {
+		t.Errorf("got %s", shown(t, r))
+	}
+	status = http.StatusInternalServerError
+	time.Sleep(2 * time.Millisecond)
+	a.cfg.Patience = time.Hour // for the child to come up in
+	a.good = time.Time{}
+	r := await(t, a, func(r fact.GPUReading) bool { return r.Source == NameChild && r.Reason == "" })
+	if len(r.GPUs) != 1 || !strings.Contains(r.Detail, "HTTP 500") {
+		t.Errorf("got %s", shown(t, r))
+	}
+	a.Close()
+	if r := a.Read(t.Context()); r.Reason != fact.ReasonNoSource || r.Detail != "closed" {
+		t.Errorf("closed: %s", shown(t, r))
+	}
+}
+
+func TestNone(t *testing.T) {
+	var s Source = None{}
+	if r := s.Read(t.Context()); r.Source != s.Name() || r.Reason != fact.ReasonNoSource || s.Close() != nil {
+		t.Errorf("got %s", shown(t, r))
+	}
+	if _, err := NewAuto(AutoConfig{Page: PageConfig{Timeout: time.Second, MaxBody: 1}}); err == nil || !strings.Contains(err.Error(), "interval 0s") {
+		t.Errorf("got %v", err)
+	}
+}
