@@ -155,3 +155,27 @@ func TestLocatingNeverPanics(t *testing.T) {
 		}
 	}
 }
+
+// TestSumsAgreeUpToRounding: of many additions to the total of an old engine, and no further, so that no other set of
+// spans agrees by chance.
+func TestSumsAgreeUpToRounding(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 1))
+	for _, total := range []float64{0, 1e3, 1e6, 1e9, 1e10} {
+		for _, n := range []int{1, 10, 1000, 20000} {
+			page, spans := total, 0.0
+			for range n {
+				x := 30 * rng.ExpFloat64()
+				page, spans = page+x, spans+x
+			}
+			if !agree(page-total, spans, page, float64(n)) {
+				t.Errorf("%d additions to %g: %v and %v do not agree", n, total, page-total, spans)
+			}
+			if agree(page-total, spans+0.01, page, float64(n)) {
+				t.Errorf("%d additions to %g: sums agree that differ by 10 ms", n, total)
+			}
+		}
+	}
+	if agree(10, 10.0002, 1e9, 1000) {
+		t.Error("sums of 1000 that differ by 0.2 ms agree on an engine that has spent 1e9 s")
+	}
+}
