@@ -98,8 +98,10 @@ func (h *spanHistogram) observe(v float64, span *fact.Span) {
 	}
 	i, _ := slices.BinarySearch(h.Edges, v)
 	h.Counts[i]++
-	if newest := &h.Newest[i]; span.End >= newest.At && span.Trace != [16]byte{} {
-		*newest = Exemplar{Value: v, Trace: span.Trace, At: span.End}
+	// An end after the receipt is by a clock that is wrong: it would be the newest until then.
+	end := min(span.End, span.Received)
+	if newest := &h.Newest[i]; end >= newest.At && span.Trace != [16]byte{} {
+		*newest = Exemplar{Value: v, Trace: span.Trace, At: end}
 	}
 }
 

@@ -169,3 +169,17 @@ func TestAValueThatIsNoLatencyIsInNoBucket(t *testing.T) {
 	}
 	equal(t, "the span's other values", h[fact.E2E].Native.Count, 1)
 }
+
+// TestAnExemplarFromTheFutureIsReplaced: an end after the receipt is no reason to show a trace until then.
+func TestAnExemplarFromTheFutureIsReplaced(t *testing.T) {
+	s := listener()
+	early := spanOf(1, 86500, fromA)
+	early.Received = 103
+	s.arrive(104, two, early)
+	equal(t, "when it ended at the latest", s.spans("a", 104).Histograms[fact.E2E].Newest[0].At, 103)
+	next := spanOf(2, 110, fromA)
+	s.arrive(114, two, next)
+	if got := s.spans("a", 114).Histograms[fact.E2E].Newest[0]; got.Trace != next.Trace {
+		t.Errorf("the newest is %+v", got)
+	}
+}
