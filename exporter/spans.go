@@ -105,20 +105,9 @@ func collectSpanHistograms(p *page, e *fold.Engine) {
 
 // collectThresholds sends the clauses of an objective's classes.
 func collectThresholds(p *page, o *slo.Objective) {
-	if len(o.Classes.List) == 0 {
-		return
-	}
-	classes := o.Classes.List
-	if !slices.ContainsFunc(classes, func(c slo.Class) bool { return c.Name == slo.ClassOther }) {
-		classes = append(slices.Clone(classes), slo.Class{Name: slo.ClassOther})
-	}
-	for _, class := range classes {
-		clauses := class.Clauses
-		if len(clauses) == 0 {
-			clauses = o.Clauses
-		}
-		for _, c := range clauses {
-			p.gauge(catalog.SLOClassThreshold, c.Threshold, o.Name, class.Name, c.Metric.String())
+	for i, class := range o.Classes.Names() {
+		for _, c := range o.Promised(i) {
+			p.gauge(catalog.SLOClassThreshold, c.Threshold, o.Name, class, c.Metric.String())
 		}
 	}
 }

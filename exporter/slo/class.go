@@ -94,11 +94,8 @@ func (o *Objective) Extremes() (tightest, loosest []Clause) {
 		return o.Clauses, o.Clauses
 	}
 	sets := [][]Clause{}
-	for i := range o.Classes.List {
+	for i := range o.Classes.Names() {
 		sets = append(sets, o.Promised(i))
-	}
-	if o.Classes.List[len(o.Classes.List)-1].Name != ClassOther {
-		sets = append(sets, o.Clauses)
 	}
 	for f := range fact.NumFamilies {
 		least, most, in := 0.0, 0.0, 0
