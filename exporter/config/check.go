@@ -102,6 +102,7 @@ func settleConfig(r *reader, _ string, c *Config) {
 	unique(r, "slos[%d].name", c.SLOs, func(s SLO) string { return s.Name })
 	unique(r, "engines.targets[%d].id", c.Engines.Targets, func(t Target) string { return t.ID })
 	samePage(r, c.Engines.Targets)
+	settleReadings(r, c)
 	if c.Poll.Interval > c.Judgement.Window/4 && r.sound("poll", "judgement") {
 		r.at("poll.interval", fmt.Sprintf("%s is more than a quarter of judgement.window (%s): too few polls to cut windows by", formatDuration(c.Poll.Interval), formatDuration(c.Judgement.Window)),
 			fmt.Sprintf("choose at most %s, or a judgement.window of %s or more", formatDuration(c.Judgement.Window/4), formatDuration(c.Poll.Interval*4)))

@@ -100,11 +100,6 @@ type ServerTLS struct {
 	ClientCAFile      string // senders must show a certificate of it
 }
 
-// GPU says where GPU telemetry comes from; not acted on yet.
-type GPU struct {
-	Source string
-}
-
 // Target is one engine endpoint.
 type Target struct {
 	ID      string
@@ -137,7 +132,7 @@ func Default() Config {
 	return Config{
 		Poll:  Poll{Interval: 2 * time.Second, Timeout: 1500 * time.Millisecond, MaxBody: 16 << 20},
 		Spans: Spans{Grace: 10 * time.Second, Names: []string{"llm_request"}, Buffer: 65_536, MaxMessage: 16 << 20},
-		GPU:   GPU{Source: "auto"},
+		GPU:   defaultGPU(),
 		// Room for 18 data-parallel ranks: one has 545 series, and an engine some 30 more.
 		Engines: Engines{MaxSeries: 10_000},
 		Handlers: Handlers{
@@ -265,4 +260,4 @@ func (c *Config) Grids() [fact.NumFamilies][]float64 {
 }
 
 // Idle lists, for a person, the keys of the file that are checked and have no effect as the file is.
-func (c *Config) Idle() []string { return c.idleSpans() }
+func (c *Config) Idle() []string { return slices.Concat(c.idleSpans(), c.idleGPU()) }

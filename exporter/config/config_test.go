@@ -104,13 +104,30 @@ func TestEveryKeyRefusesNonsense(t *testing.T) {
 		"secrets/token}", "secrets/token, tls_config: {insecure_skip_verify: true}}",
 		"    objective: 0.9\n", "    objective: 0.9\n    classes: {by: attribute, attribute: tier, list: [{name: gold, values: [gold], clauses: {e2e: 30s}}]}\n",
 		"grace: 10s}", "grace: 10s, bearer_token_file: t, tls_config: {cert_file: c, key_file: k, client_ca_file: a}}",
+		"source: auto}", "source: auto, access: {bearer_token_file: t}, dcgm: {command: c}, pod_resources: {socket: s, resources: [a/b]}, engines: {a: [GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52]}, cost: {currency: EUR, per_gpu_hour: 2, per_kwh: 0.3}}",
 	).Replace(string(reference))
-	c, err := Parse([]byte(whole+"grid: {ttft: [0.1, 1]}\n"), "reference.yaml")
+	paths := map[string]bool{}
+	for _, text := range []string{
+		whole + "grid: {ttft: [0.1, 1]}\n",
+		strings.Replace(whole, "dcgm: {command: c}", "dcgm: {embedded: true}", 1), // excludes an address
+	} {
+		refuseNonsense(t, text, paths)
+	}
+	for _, r := range schema().rows("", Default()) {
+		last := r.path[strings.LastIndexByte(r.path, '.')+1:]
+		if r.kind != "mapping" && !paths[last] && !strings.HasPrefix(r.kind, "list of") && !strings.HasPrefix(r.kind, "mapping of") {
+			t.Errorf("%s was not tried", r.path)
+		}
+	}
+}
+
+func refuseNonsense(t *testing.T, file string, paths map[string]bool) {
+	t.Helper()
+	c, err := Parse([]byte(file), "reference.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(c.YAML())
-	paths := map[string]bool{}
 	for i := range strings.Count(text, ": ") {
 		head, tail := cutNth(text, ": ", i)
 		_, rest, _ := strings.Cut(tail, "\n")
@@ -125,12 +142,6 @@ func TestEveryKeyRefusesNonsense(t *testing.T) {
 				t.Errorf("the message about %s at %s does not name it: %v", junk, key, err)
 			}
 			paths[key] = true
-		}
-	}
-	for _, r := range schema().rows("", Default()) {
-		last := r.path[strings.LastIndexByte(r.path, '.')+1:]
-		if r.kind != "mapping" && !paths[last] && !strings.HasPrefix(r.kind, "list of") && !strings.HasPrefix(r.kind, "mapping of") {
-			t.Errorf("%s was not tried", r.path)
 		}
 	}
 }
@@ -317,6 +328,9 @@ func TestIdleKeysAreNamed(t *testing.T) {
 		"spans":           nil,
 		"reference":       nil,
 		"spans-not-taken": {"slos[0] (chat): classes and policy.retries: logical", "spans.tls_config", "spans.bearer_token_file"},
+		"gpu":             nil,
+		"gpu-embedded":    nil,
+		"gpu-idle":        {"gpu.url with gpu.access", "gpu.dcgm", "gpu.pod_resources", "gpu.engines", "gpu.cost"},
 	} {
 		c, err := Load("testdata/good/" + file + ".yaml")
 		if err != nil {

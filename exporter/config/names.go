@@ -43,7 +43,11 @@ func badPattern(pattern string) (what, remedy string) {
 
 // badURL refuses what is not the address of a page. It never shows the text, which may hold credentials.
 func badURL(s string) (u *url.URL, what, remedy string) {
-	const example = "write it like http://127.0.0.1:8000/metrics"
+	return badURLLike(s, "http://127.0.0.1:8000/metrics")
+}
+
+func badURLLike(s, address string) (u *url.URL, what, remedy string) {
+	example := "write it like " + address
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || strings.ContainsFunc(s, unprintable) || strings.Contains(s, " "):

@@ -20,7 +20,7 @@ func schema() codec[Config] {
 		bind("spans", spansKeys(), func(c *Config) *Spans { return &c.Spans },
 			"Where engines send a span for each request, as OTLP traces: with them goodput is exact, where without them it is an interval. See the engine-flags subcommand for what an engine must be told."),
 		bind("gpu", gpuKeys(), func(c *Config) *GPU { return &c.GPU },
-			"Where GPU telemetry comes from. "+notYet),
+			"Where GPU telemetry comes from, whose a GPU is, and what it costs. Where there is no GPU, nothing needs to be said. See docs/dcgm.md."),
 		bind("handlers", handlersKeys(), func(c *Config) *Handlers { return &c.Handlers },
 			"The engine's HTTP handlers by what one request to them holds. The request ledger needs to know: its identities hold for one prompt a request."),
 		bind("judgement", judgementKeys(), func(c *Config) *Judgement { return &c.Judgement },
@@ -119,6 +119,15 @@ func enginesKeys() codec[Engines] {
 }
 
 func accessKeys() codec[Access] {
+	keys := credentialKeys("engine", "A user in a target's URL goes before engines.access.")
+	return object("mapping", settleAccess, append(keys,
+		bind("proxy_url", proxyAddress(), func(a *Access) *Proxy { return &a.Proxy },
+			"Proxy to go through. Without it none is used: the variables HTTP_PROXY and HTTPS_PROXY are not looked at."),
+	)...)
+}
+
+// credentialKeys say what is shown to the server of pages, and which certificates are believed.
+func credentialKeys(server, users string) []key[Access] {
 	path := func(example string) codec[string] { return text("file path", example, badPath) }
 	basic := object("mapping", nil,
 		bind("username", text("user name", "metrics", badUser), func(b *BasicAuth) *string { return &b.Username },
@@ -128,36 +137,24 @@ func accessKeys() codec[Access] {
 	)
 	tls := object("mapping", settleTLS,
 		bind("ca_file", path("/etc/goodput/ca.crt"), func(t *TLS) *string { return &t.CAFile },
-			"Certificates of the authorities that may sign the engine's, in place of the system's. PEM; read again when it changes, as are the next two."),
+			"Certificates of the authorities that may sign the "+server+"'s, in place of the system's. PEM; read again when it changes, as are the next two."),
 		bind("cert_file", path("/etc/goodput/tls.crt"), func(t *TLS) *string { return &t.CertFile },
-			"Certificate that the exporter shows to the engine. Together with key_file."),
+			"Certificate that the exporter shows to the "+server+". Together with key_file."),
 		bind("key_file", path("/etc/goodput/tls.key"), func(t *TLS) *string { return &t.KeyFile },
 			"Key of cert_file."),
 		bind("server_name", text("host name", "vllm.example", badServerName), func(t *TLS) *string { return &t.ServerName },
-			"Name that the engine's certificate must be for, in place of the host in its URL."),
+			"Name that the "+server+"'s certificate must be for, in place of the host in its URL."),
 		bind("insecure_skip_verify", flag(), func(t *TLS) *bool { return &t.InsecureSkipVerify },
 			"true accepts every certificate: whoever stands in between can then read the credentials and make up the numbers."),
 	)
-	return object("mapping", settleAccess,
+	return []key[Access]{
 		bind("bearer_token_file", path("/etc/goodput/token"), func(a *Access) *string { return &a.BearerTokenFile },
 			"File that holds a token, sent as Authorization: Bearer. Read again for each poll."),
 		bind("basic_auth", optional(basic), func(a *Access) **BasicAuth { return &a.BasicAuth },
-			"User and password. A user in a target's URL goes before engines.access."),
+			"User and password. "+users),
 		bind("tls_config", tls, func(a *Access) *TLS { return &a.TLS },
-			"For https targets."),
-		bind("proxy_url", proxyAddress(), func(a *Access) *Proxy { return &a.Proxy },
-			"Proxy to go through. Without it none is used: the variables HTTP_PROXY and HTTPS_PROXY are not looked at."),
-	)
-}
-
-// notYet stands at the keys that are part of the format and that this version checks but does not act on.
-const notYet = "This version checks the key and does not act on it."
-
-func gpuKeys() codec[GPU] {
-	return object("mapping", nil,
-		bind("source", oneOf("auto", "none"), func(g *GPU) *string { return &g.Source },
-			"auto tries what there is, none asks for nothing."),
-	)
+			"For https URLs."),
+	}
 }
 
 func handlersKeys() codec[Handlers] {
