@@ -3,6 +3,7 @@ package gpu
 import (
 	"bytes"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -13,14 +14,16 @@ const maxNote = 400
 // logs with the time makes every line another.
 const maxNotes = 32
 
-// notes takes what children write to standard error. Each line is logged once, however often children repeat it, and the
-// last is kept, since it says why a child ended. It reads on in any case, so that no child waits for its log.
+// notes takes what children write to standard error. Each line is logged once, however often children repeat it, and for
+// who looks closely: the last one, which says why a child ended, is told with its end. It reads on in any case, so that no
+// child waits for its log.
 type notes struct {
 	logger *slog.Logger
 
 	mu      sync.Mutex
 	partial []byte
-	line    string
+	crash   string // the line with which Go's runtime begins to tell of a crash
+	line    string // the newest
 	logged  map[string]bool
 }
 
@@ -51,9 +54,12 @@ func (n *notes) end() {
 		return
 	}
 	n.line = line
+	if n.crash == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
+		n.crash = line
+	}
 	if !n.logged[line] && len(n.logged) < maxNotes {
 		n.logged[line] = true
-		n.logger.Info("goodput-dcgm wrote", "line", line)
+		n.logger.Debug("goodput-dcgm wrote", "line", line)
 	}
 }
 
@@ -61,7 +67,7 @@ func (n *notes) end() {
 func (n *notes) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.partial, n.line = n.partial[:0], ""
+	n.partial, n.line, n.crash = n.partial[:0], "", ""
 }
 
 // again lets lines be logged that were before.
@@ -71,12 +77,15 @@ func (n *notes) again() {
 	clear(n.logged)
 }
 
-// last is the last line of the child, whole or not.
+// last is the last line of the child, whole or not; of a crash, the line that says which.
 func (n *notes) last() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.partial) > 0 {
 		n.end()
+	}
+	if n.crash != "" {
+		return n.crash
 	}
 	return n.line
 }

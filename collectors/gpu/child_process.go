@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,9 +43,8 @@ type running struct {
 // exec starts goodput-dcgm.
 func (c *Child) exec(notes io.Writer) (process, error) {
 	cmd := exec.Command(c.cfg.Path, c.cfg.args()...)
-	if len(c.cfg.Env) > 0 {
-		cmd.Env = append(os.Environ(), c.cfg.Env...)
-	}
+	// go-dcgm binds libdcgm symbol by symbol; bound at once, those of a newer release would end the process at its start.
+	cmd.Env = slices.DeleteFunc(append(os.Environ(), c.cfg.Env...), func(kv string) bool { return strings.HasPrefix(kv, "LD_BIND_NOW=") })
 	cmd.Stderr = notes
 	// What the child started could hold its standard error open after it.
 	cmd.WaitDelay = time.Second
@@ -104,7 +104,10 @@ func ended(status error, last string) ending {
 	} else if status != nil {
 		how = clip(status.Error(), maxNote)
 	}
-	last = strings.TrimPrefix(last, ChildName+": ")
+	// Before its own words may stand those of a library that ended no line.
+	if i := strings.LastIndex(last, ChildName+": "); i >= 0 {
+		last = last[i+len(ChildName)+2:]
+	}
 	switch {
 	case code == frame.ExitLoader:
 		last = join(last, "libdcgm.so.4 or a library under it lacks what goodput-dcgm needs; install libdcgm 4.5 or newer, of the host engine's version")

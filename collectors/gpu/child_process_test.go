@@ -48,8 +48,10 @@ func play(role string) int {
 		fmt.Fprintln(os.Stderr, "goodput-dcgm: symbol lookup error: libdcgm.so.4: undefined symbol: dcgmConnect_v3")
 		return frame.ExitLoader
 	case "connect":
-		fmt.Fprint(os.Stderr, "goodput-dcgm: nobody listens at localhost:5555; start nv-hostengine") // without a newline
+		fmt.Fprint(os.Stderr, "disconnected`goodput-dcgm: nobody listens at localhost:5555; start nv-hostengine") // without a newline
 		return frame.ExitConnect
+	case "crash":
+		panic("out of luck")
 	case "garbage":
 		fmt.Println("DCGM initialized")
 		io.Copy(io.Discard, os.Stdin)
@@ -124,6 +126,7 @@ func TestProcessesThatEnd(t *testing.T) {
 		"loader":  {fact.ReasonExited, "goodput-dcgm ended (exit status 127): symbol lookup error: libdcgm.so.4: undefined symbol: dcgmConnect_v3: libdcgm.so.4 or a library under it lacks"},
 		"connect": {fact.ReasonConnect, "goodput-dcgm ended (exit status 5): nobody listens at localhost:5555; start nv-hostengine"},
 		"garbage": {fact.ReasonTooLarge, `its first bytes: "DCGM"`},
+		"crash":   {fact.ReasonExited, "goodput-dcgm ended (exit status 2): panic: out of luck"},
 		"other":   {fact.ReasonExited, "exit status 98): it did not say why"},
 	} {
 		t.Run(role, func(t *testing.T) {

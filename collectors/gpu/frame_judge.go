@@ -2,9 +2,7 @@ package gpu
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/gpu/frame"
@@ -127,65 +125,13 @@ func (j *judge) entities(f *frame.Frame, r *fact.GPUReading, t tally) (cards map
 	}
 	for i := range f.Entities {
 		if src := &f.Entities[i]; src.Kind == frame.Instance {
-			if e := j.instance(src, cards[src.Card], t); e != nil {
+			if e := j.instance(src, cards[src.Card], all, t); e != nil {
 				j.values(f, src, e, t)
 				all = append(all, e)
 			}
 		}
 	}
 	return cards, all
-}
-
-// identify reads who a card is. A card that is lost does not tell any more: it is still who it was.
-func (j *judge) identify(src *frame.Entity, r *fact.GPUReading) (fact.GPU, bool) {
-	g := fact.GPU{UUID: text(src, frame.FieldUUID), Model: text(src, frame.FieldName), Bus: text(src, frame.FieldBus), Node: j.node}
-	if driver := text(src, frame.FieldDriver); driver != "" && r.Driver == "" {
-		r.Driver = driver
-	}
-	if validUUID(g.UUID) {
-		if before := j.names[src.ID]; before.UUID == g.UUID { // a name that is blank for a moment stays
-			g.Model, g.Bus = first(g.Model, before.Model), first(g.Bus, before.Bus)
-		}
-		j.names[src.ID] = g
-		return g, true
-	}
-	g, known := j.names[src.ID]
-	return g, known
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// text is what an entity has of a text field; "" for a blank. All blanks begin with <<<, also the one that go-dcgm has
-// under another name than the library.
-func text(src *frame.Entity, id int) string {
-	for i := range src.Values {
-		if v := &src.Values[i]; v.Field == id && v.Status == 0 && v.Kind == frame.Text && !strings.HasPrefix(v.Text, "<<<") {
-			return tidy(v.Text)
-		}
-	}
-	return ""
-}
-
-func (j *judge) instance(src *frame.Entity, card *entity, t tally) *entity {
-	if card == nil || src.Instance < 0 || src.Instance > 999 {
-		t.drop(dropUnidentified)
-		t.warn("a MIG instance of a card that is not there is left out")
-		return nil
-	}
-	id := strconv.Itoa(src.Instance)
-	profile := tidy(src.Profile)
-	if profile == "" {
-		profile = text(src, frame.FieldName)
-	}
-	return newEntity(fact.GPU{
-		UUID: card.UUID + "/" + id, Card: card.UUID, Instance: id, Profile: profile, Model: card.Model, Bus: card.Bus, Node: card.Node,
-		Lost: card.Lost || src.State != "",
-	})
 }
 
 // values puts the values of an entity in that can be told. An instance keeps what it has of its own: the rest repeats the
@@ -248,51 +194,6 @@ func numeric(v *frame.Value) (float64, bool) {
 		return v.Double, true
 	}
 	return 0, false
-}
-
-// events counts XIDs, those of an instance with its card. An event that was counted is not counted again when another
-// child tells of it; a child tells of each once, so that a clock that is set back hides none.
-func (j *judge) events(f *frame.Frame, cards map[int]*entity, t tally) {
-	if f.EventsLost {
-		t.warn("some errors (XIDs) could not be read, so that their counts are too low")
-	}
-	newest := map[string]int64{}
-	for _, ev := range f.Events {
-		if ev.Field != frame.FieldXID || ev.Int == 0 {
-			continue
-		}
-		card := cards[cardOf(f, ev)]
-		if card == nil {
-			t.drop(dropUnidentified)
-			continue
-		}
-		xid := card.lastXID(float64(ev.Int), t)
-		if xid == 0 || j.fresh && ev.Time <= j.last[card.UUID] {
-			continue
-		}
-		if j.xids[card.UUID] == nil && len(j.xids) < maxEntities {
-			j.xids[card.UUID] = map[int]uint64{}
-		}
-		if of := j.xids[card.UUID]; of != nil {
-			of[xid]++
-		}
-		newest[card.UUID] = max(newest[card.UUID], ev.Time)
-	}
-	maps.Copy(j.last, newest)
-}
-
-// cardOf is the entity id of the card that an event is about, -1 when it is not in the frame.
-func cardOf(f *frame.Frame, ev frame.Event) int {
-	for i := range f.Entities {
-		switch e := &f.Entities[i]; {
-		case e.Kind != ev.Kind || e.ID != ev.ID:
-		case e.Kind == frame.Instance:
-			return e.Card
-		default:
-			return e.ID
-		}
-	}
-	return -1
 }
 
 // unavailable lists what the child does not watch, with its reason, and what else no card has.

@@ -142,9 +142,18 @@ func TestALostCardIsStillWhoItWas(t *testing.T) {
 func TestIdentityIsNoIndex(t *testing.T) {
 	none := h100(1, frame.String(frame.FieldUUID, 0, nowUS, "<<<NOT_FOUND>>>"))
 	twin := h100(2, frame.String(frame.FieldUUID, 0, nowUS, "GPU-00000000"))
-	orphan := frame.Entity{Kind: frame.Instance, ID: 5, Card: 8, Instance: 1}
-	r := newJudge("").reading(tick(h100(0), none, twin, orphan))
-	if len(r.GPUs) != 1 || dropped(r, dropUnidentified) != 3 || len(r.Warnings) != 2 {
+	mig := func(card, instance int, uuid string) frame.Entity {
+		return frame.Entity{Kind: frame.Instance, ID: 5, Card: card, Instance: instance, Values: []frame.Value{frame.String(frame.FieldUUID, 0, 1, uuid)}}
+	}
+	r := newJudge("").reading(tick(h100(0), none, twin, mig(8, 1, ""), mig(0, 3, "MIG-a"), mig(0, 3, "MIG-b"), mig(0, 4, "MIG-a"), mig(0, 5, "<<<NULL>>>"), mig(0, 6, "GPU-00000000")))
+	var names []string
+	for _, g := range r.GPUs {
+		names = append(names, g.UUID)
+	}
+	if want := []string{"GPU-00000000", "MIG-a", "GPU-00000000/5"}; !reflect.DeepEqual(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+	if dropped(r, dropUnidentified) != 6 || len(r.Warnings) != 2 {
 		t.Errorf("got %s", shown(t, r))
 	}
 }

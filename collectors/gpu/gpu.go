@@ -142,8 +142,13 @@ func checkProfiling(g *fact.GPU, t tally) {
 }
 
 // validUUID reports whether a text is a UUID of a card, as DCGM writes it. It becomes a label, so anything else is refused.
-func validUUID(s string) bool {
-	rest, ok := strings.CutPrefix(s, "GPU-")
+func validUUID(s string) bool { return uuidOf("GPU-", s) }
+
+// validMIG is validUUID for a MIG instance.
+func validMIG(s string) bool { return uuidOf("MIG-", s) }
+
+func uuidOf(prefix, s string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
 	return ok && rest != "" && len(s) <= 64 && !strings.ContainsFunc(rest, func(c rune) bool {
 		return !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-')
 	})

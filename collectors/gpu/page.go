@@ -20,7 +20,7 @@ const DefaultPageURL = "http://127.0.0.1:9400/metrics"
 type PageConfig struct {
 	URL        string        // http or https; a user and password in it are sent as basic authentication; required
 	Timeout    time.Duration // of one reading: connecting, headers and the whole body; required
-	MaxBody    int64         // bytes of a page; required. 8 cards take about 60 kB
+	MaxBody    int64         // bytes of a page; required. 8 cards with their pods take about 70 kB
 	Access     Access
 	Node       string        // for GPUs of which the page does not tell the node
 	StuckAfter time.Duration // see NewDecoder

@@ -3,11 +3,10 @@ package gpu
 import (
 	"bytes"
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goodput-exporter/goodput-exporter/collectors/gpu/frame"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 )
 
@@ -139,7 +138,7 @@ func (d *pageDecoder) entities(r *row) (card, instance *entity) {
 	}
 	key := uuid + "/" + id
 	base.UUID, base.Card, base.Instance, base.Profile = key, uuid, id, tidy(r.get("GPU_I_PROFILE", "dra_mig_profile"))
-	if mig := r.get("dra_mig_device_uuid"); strings.HasPrefix(mig, "MIG-") && validUUID("GPU-"+mig[4:]) {
+	if mig := r.get("dra_mig_device_uuid"); validMIG(mig) && d.instances[key] == nil && !d.named(mig) {
 		base.UUID = mig
 	}
 	instance = d.entity(d.instances, key, base)
@@ -147,6 +146,11 @@ func (d *pageDecoder) entities(r *row) (card, instance *entity) {
 		return nil, nil
 	}
 	return card, instance
+}
+
+// named reports whether a UUID is taken.
+func (d *pageDecoder) named(uuid string) bool {
+	return slices.ContainsFunc(d.all, func(e *entity) bool { return e.UUID == uuid })
 }
 
 func (d *pageDecoder) entity(of map[string]*entity, key string, g fact.GPU) *entity {
@@ -211,42 +215,6 @@ func (d *pageDecoder) xids(card *entity, r *row) {
 	} else {
 		card.recent = noteXID(card.recent, xid, 1)
 	}
-}
-
-// ratioScale finds out what 1 of DCGM_FI_DEV_GPU_UTIL_RATIO is. Up to 4.8 the name is an alias of a field that counts
-// percent; from 4.9 on it is a share of 1. The names of the memory families changed with it.
-type ratioScale struct {
-	bytes, mebibytes   bool // families of memory in this unit are there
-	fraction, aboveOne bool // such values are there
-}
-
-func (s *ratioScale) see(id int) {
-	switch id {
-	case 1625, 1626, 1627, 1628:
-		s.bytes = true
-	case frame.FieldMemoryTotal, frame.FieldMemoryFree, frame.FieldMemoryUsed, frame.FieldMemoryReserved:
-		s.mebibytes = true
-	}
-}
-
-func (s *ratioScale) value(v float64) {
-	s.fraction = s.fraction || v != math.Trunc(v)
-	s.aboveOne = s.aboveOne || v > 1 && v <= 100
-}
-
-// divisor is 1 for a share, 100 for percent and 0 where nothing decides. Percents are whole numbers.
-func (s *ratioScale) divisor() float64 {
-	switch {
-	case s.bytes:
-		return 1
-	case s.mebibytes:
-		return 100
-	case s.fraction && !s.aboveOne:
-		return 1
-	case s.aboveOne && !s.fraction:
-		return 100
-	}
-	return 0
 }
 
 // deriveTotal adds the parts of the memory up where the page has all of them and not the whole: DCGM's total is used,

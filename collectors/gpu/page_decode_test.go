@@ -260,6 +260,18 @@ func TestQuotesInLabels(t *testing.T) {
 	}
 }
 
+func TestTheUUIDOfAnInstanceWhereThePageHasIt(t *testing.T) {
+	const row = "DCGM_FI_DEV_FB_USED{UUID=\"GPU-a\",GPU_I_ID=\"%d\",dra_mig_profile=\"1g.10gb\",dra_mig_device_uuid=\"%s\"} 5\n"
+	page := fmt.Sprintf(row+row+row, 1, "MIG-b", 2, "MIG-b", 11, "MIG b")
+	var names []string
+	for _, g := range decodePage([]byte(page), "").GPUs {
+		names = append(names, g.UUID+" "+g.Profile)
+	}
+	if want := []string{"GPU-a ", "MIG-b 1g.10gb", "GPU-a/2 1g.10gb", "GPU-a/11 1g.10gb"}; !reflect.DeepEqual(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}
+
 func TestMoreCardsThanANodeHas(t *testing.T) {
 	var page strings.Builder
 	for i := range maxEntities + 5 {
