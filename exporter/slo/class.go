@@ -63,7 +63,8 @@ func (c *Classes) takes(class *Class, r *fact.Request, attributes []fact.Attribu
 	return false
 }
 
-// Names lists the classes in the order of Of, ClassOther last; nil without classes.
+// Names lists the classes that a request may be of, in the order of Of: ClassOther last, unless the list takes every
+// request. nil without classes.
 func (c *Classes) Names() []string {
 	if len(c.List) == 0 {
 		return nil
@@ -72,10 +73,17 @@ func (c *Classes) Names() []string {
 	for _, class := range c.List {
 		names = append(names, class.Name)
 	}
-	if names[len(names)-1] != ClassOther {
+	if !c.whole() {
 		names = append(names, ClassOther)
 	}
 	return names
+}
+
+// whole reports whether the list takes every request.
+func (c *Classes) whole() bool {
+	return slices.ContainsFunc(c.List, func(class Class) bool {
+		return class.Name == ClassOther || c.By != ByAttribute && class.AtMost == 0
+	})
 }
 
 // Promised is what requests of the class at a place of Of are promised.

@@ -45,9 +45,6 @@ func classRows(model string, o *slo.Objective, now, hour *tally) []classRow {
 	var out []classRow
 	for i := range hour.classes {
 		c := &hour.classes[i]
-		if c.Name == slo.ClassOther && c.Seen == 0 && takesAll(&o.Classes) {
-			continue
-		}
 		r := classRow{Model: model, Name: c.Name, Sequences: counts(c.Seen, c.Seen+c.Unseen), Now: "nothing was seen", Hour: classShare(c), Tokens: "at least " + count(c.TokensLower)}
 		for k := range now.classes {
 			if now.classes[k].Name == c.Name {
@@ -81,12 +78,6 @@ func classTerms(o *slo.Objective, name string) (takes, promises string) {
 		takes = classTakes(&o.Classes, i)
 	}
 	return takes, clauseWords(clauses)
-}
-
-// takesAll reports whether every sequence is of a class of the list: the last one has room for any number of tokens.
-func takesAll(cs *slo.Classes) bool {
-	n := len(cs.List)
-	return n > 0 && cs.By != slo.ByAttribute && cs.List[n-1].AtMost == 0
 }
 
 // classTakes says which sequences the i-th class takes.

@@ -87,19 +87,6 @@ func TestClassSharesAreSumsOfCounts(t *testing.T) {
 	}
 }
 
-// TestNoRoomForOthers: where the last class takes any number of tokens, nothing can be of none.
-func TestNoRoomForOthers(t *testing.T) {
-	o := classed()
-	sum := []fold.Class{{Name: "short", Seen: 1}, {Name: "long", Seen: 1}, {Name: slo.ClassOther, Unseen: 3, Upper: 3}}
-	if n := len(classRows("m", o, &tally{}, &tally{classes: sum})); n != 3 {
-		t.Errorf("%d rows, want 3: prompts may be longer than the longest class takes", n)
-	}
-	o.Classes.List[1].AtMost = 0
-	if n := len(classRows("m", o, &tally{}, &tally{classes: sum})); n != 2 {
-		t.Errorf("%d rows, want 2", n)
-	}
-}
-
 func TestTokensAreOfAllThatFinished(t *testing.T) {
 	var now, hour tally
 	addTokens(&hour.tokens, fold.Tokens{Known: true, Lower: 500, Upper: 600, MissedLower: 400, MissedUpper: 500})
