@@ -40,19 +40,15 @@ func (g *sighting) calls() *calls {
 	c := &calls{of: make([]attempt, len(g.own))}
 	for rest := order; len(rest) > 0; {
 		n := leading(rest, func(a, b int32) bool { return sameRequest(g.own[a], g.own[b]) })
-		c.logical++
-		c.attempts += c.group(g.own, rest[:n])
+		c.group(g.own, rest[:n])
 		rest = rest[n:]
 	}
 	g.grouped = c
 	return c
 }
 
-// group tells the attempts of one request apart, and how many there are.
-func (c *calls) group(own []*waitingSpan, sequences []int32) (attempts uint64) {
-	if len(sequences) == 1 {
-		return 1
-	}
+// group tells the attempts of one request apart, or of several that began together, and counts both.
+func (c *calls) group(own []*waitingSpan, sequences []int32) {
 	first, last := own[sequences[0]].start(), own[sequences[0]].start()
 	for _, i := range sequences {
 		first, last = min(first, own[i].start()), max(last, own[i].start())
@@ -68,9 +64,11 @@ func (c *calls) group(own []*waitingSpan, sequences []int32) (attempts uint64) {
 			c.of[i] = a
 		}
 		sequences = sequences[n:]
-		attempts++
+		c.attempts++
+		if !a.superseded {
+			c.logical++
+		}
 	}
-	return attempts
 }
 
 // leading is how many items from the first on belong together.

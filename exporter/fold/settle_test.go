@@ -325,3 +325,15 @@ func TestAttemptsOfOneRequest(t *testing.T) {
 	equal(t, "attempts", s.engine().Spans.Attempts, 3)
 	equal(t, "logical", s.engine().Spans.Logical, 2)
 }
+
+func TestPromptsOfABatchAreRequestsOfTheirOwn(t *testing.T) {
+	o := objective_("x", 0.25, 0.025)
+	o.Policy.Retries = slo.RetriesLogical
+	batch := each(spansAt(110, 110, 110), func(i int, s *fact.Span) {
+		s.Trace, s.Parent, s.Call = [16]byte{9}, [8]byte{1}, fmt.Sprint("cmpl-x-", i)
+	})
+	s := hear(t, o).page(100, done(0)).heard(145, batch...).page(160, done(3)).heard(171)
+	equal(t, "requests", s.windows[0].Requests, 3)
+	equal(t, "attempts", s.engine().Spans.Attempts, 3)
+	equal(t, "logical", s.engine().Spans.Logical, 3)
+}
