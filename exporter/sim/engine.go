@@ -63,9 +63,8 @@ func (e *Engine) validate() error {
 	need(min(e.Ranks, e.MaxSeqs, e.TokenBudget, e.BlockSize, e.Blocks, e.MaxModelLen, e.MaxQueued) >= 0, "limits must not be negative")
 	need(e.Overhead >= 0, "Overhead must not be negative")
 	need(e.Torn >= 0 && e.Torn <= 1, "Torn is a share, from 0 to 1")
-	need(e.GPU.Count >= 0 && e.GPU.MemoryBytes >= 0 && e.GPU.IdleWatts >= 0 && e.GPU.MaxWatts >= e.GPU.IdleWatts, "a GPU draws at least 0 W idle, and at most MaxWatts")
 	need(ascending(e.Buckets.TTFT) && ascending(e.Buckets.Gaps) && ascending(e.Buckets.Latency), "bucket edges must be positive, finite and strictly increasing")
-	return errors.Join(append(errs, e.validateDialect(), e.validateTracing())...)
+	return errors.Join(append(errs, e.validateDialect(), e.validateTracing(), e.GPU.validate(e.ID))...)
 }
 
 func ascending(edges []float64) bool {

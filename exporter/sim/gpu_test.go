@@ -56,7 +56,7 @@ func TestIdleGPU(t *testing.T) {
 			t.Fatalf("%d GPUs under two ranks of two", len(gpus))
 		}
 		for i, g := range gpus {
-			if want := (GPU{Engine: "a", Rank: i / 2, Index: i % 2, PowerWatts: 50, EnergyJoules: 50 * at, MemoryBytes: memory}); g != want {
+			if want := (GPU{Engine: "a", Rank: i / 2, Index: i % 2, PowerWatts: 50, EnergyJoules: 50 * at, MemoryBytes: memory, UUID: g.UUID}); g != want {
 				t.Errorf("at %v s: %+v, want %+v", at, g, want)
 			}
 		}

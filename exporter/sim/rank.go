@@ -26,6 +26,7 @@ type rank struct {
 	load       stepLoad
 	stats      *stats
 	gpu        meter
+	seats      []*seat
 }
 
 // stepLoad is what one step works on.
@@ -37,7 +38,7 @@ type stepLoad struct {
 
 func newRank(e *endpoint, index int, rng *rand.Rand) *rank {
 	r := &rank{endpoint: e, index: index, rng: rng, cost: e.config.Step, end: math.Inf(1), previous: -1}
-	r.gpu.model = e.config.GPU
+	r.gpu.model, r.gpu.slow = e.config.GPU, 1
 	return r
 }
 
@@ -123,8 +124,8 @@ func (r *rank) startStep() {
 	if sigma := r.cost.Noise; sigma > 0 {
 		noise = math.Exp(sigma*r.rng.NormFloat64() - sigma*sigma/2)
 	}
-	r.began = r.endpoint.world.now
-	r.end = r.began + noise*(r.cost.Base+r.cost.Prefill*float64(r.load.prefill)+r.cost.Sequence*float64(r.load.decodes)+r.cost.KV*float64(r.load.context))
+	r.began, r.gpu.slow = r.endpoint.world.now, r.slow()
+	r.end = r.began + r.gpu.slow*noise*(r.cost.Base+r.cost.Prefill*float64(r.load.prefill)+r.cost.Sequence*float64(r.load.decodes)+r.cost.KV*float64(r.load.context))
 }
 
 // work puts n tokens of a sequence into the step.
@@ -261,3 +262,6 @@ func (r *rank) publish() {
 	r.stats.running, r.stats.waiting = float64(len(r.running)), float64(r.waiting.len())
 	r.stats.usage = r.usage()
 }
+
+// working reports whether a step is under way.
+func (r *rank) working() bool { return !math.IsInf(r.end, 1) }

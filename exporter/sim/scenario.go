@@ -8,11 +8,12 @@ type Scenario struct {
 	Engines     []Engine
 	Loads       []Load
 	Outages     []Outage
+	GPUEvents   []GPUEvent
 }
 
 // Config is the scenario's world from a time on, unix seconds.
 func (s *Scenario) Config(seed uint64, start float64) Config {
-	return Config{Seed: seed, Start: start, Engines: s.Engines, Loads: s.Loads, Outages: s.Outages}
+	return Config{Seed: seed, Start: start, Engines: s.Engines, Loads: s.Loads, Outages: s.Outages, GPUEvents: s.GPUEvents}
 }
 
 // ScenarioNamed finds a scenario.
@@ -67,6 +68,13 @@ func Scenarios() []Scenario {
 	crash := one("crash", "the engine core dies every ten minutes; its front end notices after a second or two", chatEngine("a"), Load{Rate: Constant(12), Mix: Chat, Habits: people})
 	crash.Outages = []Outage{{Engine: "a", After: 250, Every: 600, Down: 60, Crash: true}}
 
+	hot := one("throttled", "the GPU runs hot for four minutes of every fifteen: its clocks are held down, and steps take almost twice as long", chatEngine("a"), Load{Rate: Constant(12), Mix: Chat, Habits: people})
+	hot.GPUEvents = []GPUEvent{{Engine: "a", After: 240, Every: 900, Throttle: HardwareThermal, For: 240, Slow: 1.9}}
+	pair := codeEngine("a")
+	pair.GPU.Count = 2
+	fallen := one("gpu-lost", "one of the two GPUs under an engine falls off the bus every fifteen minutes; the engine dies, and both are back two minutes later", pair, Load{Rate: Constant(3), Mix: CodeAgent, Habits: people})
+	fallen.Outages = []Outage{{Engine: "a", After: 300, Every: 900, Down: 120, Crash: true, Lost: true}}
+
 	return []Scenario{
 		fleet(),
 		one("steady", "one chat engine at half of its capacity", chatEngine("a"), Load{Rate: Constant(11), Mix: Chat, Habits: people}),
@@ -87,6 +95,8 @@ func Scenarios() []Scenario {
 		one("long-document", "prompts of twelve thousand tokens, computed in chunks between other sequences' tokens", chatEngine("a"), Load{Rate: Constant(0.45), Mix: LongDocument, Habits: people}),
 		one("reasoning", "answers of two thousand tokens", chatEngine("a"), Load{Rate: Constant(2.6), Mix: Reasoning, Habits: people}),
 		one("torn-pages", "one page of twenty is rendered amid an update", torn, Load{Rate: Constant(14), Mix: Chat, Habits: people}),
+		hot,
+		fallen,
 	}
 }
 

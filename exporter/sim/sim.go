@@ -20,9 +20,12 @@ type Config struct {
 	Engines []Engine
 	Loads   []Load
 	Outages []Outage
-	Stop    float64 // seconds from the start after which no client sends anything new; 0: never
-	Truth   Truth
-	Spans   func(Message) // is told of every message that engines with a Tracing send, as it comes; nil: nobody listens
+	// GPUEvents happen to single cards. GPUExporter is what the node shows of all of them.
+	GPUEvents   []GPUEvent
+	GPUExporter GPUExporter
+	Stop        float64 // seconds from the start after which no client sends anything new; 0: never
+	Truth       Truth
+	Spans       func(Message) // is told of every message that engines with a Tracing send, as it comes; nil: nobody listens
 }
 
 // World is a running world. Not for concurrent use.
@@ -35,6 +38,10 @@ type World struct {
 	endpoints []*endpoint
 	byID      map[string]*endpoint
 	encoder   encoder
+
+	cards   []*card
+	seats   []*seat // in the order of engines, ranks and their GPUs
+	gpuPage *gpuSampler
 }
 
 // New builds a world at its start, or says everything that is wrong with the configuration.
@@ -49,12 +56,17 @@ func New(c Config) (*World, error) {
 		w.byID[e.config.ID] = e
 		e.boot()
 	}
+	w.seat()
 	for i := range c.Loads {
 		newClients(w, &c.Loads[i], w.random(2, uint64(i))).start()
 	}
 	for _, o := range c.Outages {
 		w.plan(o)
 	}
+	for _, g := range c.GPUEvents {
+		w.planGPU(g)
+	}
+	w.gpuPage = newGPUSampler(w)
 	return w, nil
 }
 
@@ -87,6 +99,10 @@ func (c *Config) validate() error {
 		}
 		errs = append(errs, o.validate())
 	}
+	errs = append(errs, c.validateCards(), c.validateLost(), c.GPUExporter.validate())
+	for i := range c.GPUEvents {
+		errs = append(errs, c.GPUEvents[i].validate(c.Engines))
+	}
 	return errors.Join(errs...)
 }
 
@@ -103,6 +119,7 @@ func (w *World) Run(until float64) {
 	until -= w.config.Start
 	for w.advance(until) {
 	}
+	w.gpuPage.until(until)
 	w.now = max(w.now, until)
 }
 
@@ -114,9 +131,11 @@ func (w *World) advance(until float64) bool {
 	if len(w.events) > 0 {
 		next = w.events[0].at
 	}
-	switch {
-	case min(next, end) > until:
+	if min(next, end) > until {
 		return false
+	}
+	w.gpuPage.until(min(next, end))
+	switch {
 	case next <= end:
 		e := heap.Pop(&w.events).(event)
 		w.now = e.at
