@@ -21,6 +21,7 @@ type entity struct {
 type rawValue struct {
 	v          float64
 	has, split bool // split: rows that mean the same card differ, so that none of them is the card's
+	repeated   bool // from the row of an instance, which repeats the card's
 }
 
 func newEntity(g fact.GPU) *entity { return &entity{GPU: g, raw: make([]rawValue, len(fields))} }

@@ -178,7 +178,7 @@ func (d *pageDecoder) cardRow(card *entity, i int, v float64) {
 
 func (d *pageDecoder) own(e *entity, i int, v float64) {
 	before := e.raw[i]
-	if e.put(i, v, d.tally) && before.has && (before.split || before.v != v) {
+	if e.put(i, v, d.tally) && before.has && !before.repeated && (before.split || before.v != v) {
 		e.raw[i].split = true
 		d.warn("rows of one GPU show different values of " + fields[i].names[0] + ", as when they are split by process: none is taken for the GPU's")
 	}
@@ -193,7 +193,9 @@ func (d *pageDecoder) instanceRow(card, instance *entity, i int, v float64) {
 	case q != nil && q.instance:
 		d.own(instance, i, v)
 	case !card.raw[i].has:
-		card.put(i, v, d.tally)
+		if card.put(i, v, d.tally) {
+			card.raw[i].repeated = true
+		}
 	}
 }
 

@@ -236,7 +236,7 @@ func TestRowsThatCostOnlyThemselves(t *testing.T) {
 		"labels that do not end":    `DCGM_FI_DEV_GPU_TEMP{UUID="GPU-b" 44`,
 		"a family of ours only":     `DCGM_FI_DEV_GPU_TEMP`,
 		"too many labels":           `DCGM_FI_DEV_GPU_TEMP{UUID="GPU-b"` + strings.Repeat(`,a="b"`, 200) + `} 44`,
-		"many quotes and commas":    `DCGM_FI_DEV_GPU_TEMP{UUID="` + strings.Repeat(`",`, 200_000) + `} 44`,
+		"many quotes and commas":    `DCGM_FI_DEV_GPU_TEMP{UUID="` + strings.Repeat(`",`, 2_000_000) + `} 44`,
 	} {
 		r := decodePage([]byte(line+"\n"+good), "")
 		if g := only(t, r); g.Temperature != fact.Known(61) || g.UUID != "GPU-a" || len(r.Dropped) != 1 || len(r.Warnings) != 1 {
@@ -256,6 +256,16 @@ func TestQuotesInLabels(t *testing.T) {
 		r := decodePage([]byte(`DCGM_FI_DEV_GPU_TEMP{UUID="GPU-a",modelName="`+c.label+`",hostname="n" } 61 1790000000000`+"\r\n"), "")
 		if g := only(t, r); g.Model != c.want || g.Node != "n" || g.Temperature != fact.Known(61) {
 			t.Errorf("%s: got %+v", sentence, g)
+		}
+	}
+}
+
+func TestACardsOwnRowHoldsBesideThoseOfItsInstances(t *testing.T) {
+	const own, first, second = "DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-a\"} 300\n", "DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-a\",GPU_I_ID=\"1\"} 299\n", "DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-a\",GPU_I_ID=\"2\"} 298\n"
+	for page, want := range map[string]float64{own + first: 300, first + own: 300, first + own + second: 300, first + second: 299} {
+		// Rows are read one after the other, so that a sample may come between them.
+		if r := decodePage([]byte(page), ""); r.GPUs[0].Power != fact.Known(want) || r.Dropped != nil {
+			t.Errorf("%s: got %+v, dropped %+v", page, r.GPUs[0].Power, r.Dropped)
 		}
 	}
 }
