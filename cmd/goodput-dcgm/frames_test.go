@@ -57,7 +57,7 @@ func TestAScriptBecomesAFrame(t *testing.T) {
 		"two-cards":                   {script: node(2)},
 		"few-fields":                  {script: node(2), args: []string{few}},
 		"a-node-without-cards":        {script: []string{"engine 4.6.1"}, args: []string{few}},
-		"one-of-two-is-lost":          {script: append(node(2), "state 1 4"), args: []string{few}},
+		"one-of-two-is-lost":          {script: append(node(2), "state 1 4", "value card 1 230 i 79"), args: []string{few}},
 		"one-reports-that-it-is-lost": {script: append(node(2), "status card 1 * -18", "state 1 4"), args: []string{few}},
 		"not-supported-and-other-blanks": {args: []string{few}, script: append(node(1),
 			"value card 0 150 i NOT_SUPPORTED", "value card 0 155 d NOT_SUPPORTED", "value card 0 156 i NULL", "value card 0 57 s NOT_PERM", "value card 0 203 i NOT_FOUND")},

@@ -36,13 +36,13 @@ static void put(dcgmFieldValue_v2 *v, char type, const char *text) {
     else v->value.i64 = b < 0 ? strtoll(text, NULL, 0) : DCGM_INT64_BLANK + b;
 }
 
-/* A blank comes with the status ok, as from the real one, and so do all values of a lost card; what nobody watches comes
- * with a status. */
+/* A blank comes with the status ok, as from the real one, and so do all values of a lost card but the last
+ * XID, which nobody samples; what nobody watches comes with a status. */
 static void fill(dcgmFieldValue_v2 *v, dcgm_field_entity_group_t group, unsigned id, unsigned short field) {
     memset(v, 0, sizeof *v);
     v->version = dcgmFieldValue_version2, v->entityGroupId = group, v->entityId = id, v->fieldId = field;
     const line_t *value = said(VALUE, group, id, field), *age = said(AGE, group, id, field), *status = said(STATUS, group, id, field);
-    bool lost = group == DCGM_FE_GPU && id < DCGM_MAX_NUM_DEVICES && script.state[id] == DcgmEntityStatusLost;
+    bool lost = group == DCGM_FE_GPU && id < DCGM_MAX_NUM_DEVICES && script.state[id] == DcgmEntityStatusLost && field != DCGM_FI_DEV_XID_ERROR;
     v->ts = now_us() - (age ? age->number * 1000 : 0);
     if (value) put(v, value->type, lost ? "NULL" : value->text);
     else put(v, DCGM_FT_INT64, "NOT_SUPPORTED");
