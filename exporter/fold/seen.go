@@ -42,6 +42,9 @@ type engineSpans struct {
 	waiting []waitingSpan // in the order in which they came
 	known   map[spanID]struct{}
 
+	spent   [2]map[spanID]struct{} // of spans that wait no more, or never did; the newer ones first
+	renewed float64                // when the newer ones began
+
 	histograms [fact.NumFamilies]spanHistogram
 }
 
@@ -114,7 +117,7 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 	s.on = true
 	s.counts.Last = max(s.counts.Last, span.Received)
 	key := spanID{span.Trace, span.ID}
-	if _, again := s.known[key]; again {
+	if s.cameBefore(key) {
 		s.counts.Duplicate++
 		return
 	}
@@ -125,8 +128,10 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 	switch {
 	case span.End < s.settled:
 		s.counts.Late++
+		s.spend(key)
 	case len(s.waiting) >= maxWaiting:
 		s.counts.Dropped++
+		s.spend(key)
 	default:
 		if s.known == nil {
 			s.known = map[spanID]struct{}{}
@@ -136,6 +141,24 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 	}
 }
 
+func (s *engineSpans) cameBefore(id spanID) bool {
+	for _, ids := range [...]map[spanID]struct{}{s.known, s.spent[0], s.spent[1]} {
+		if _, came := ids[id]; came {
+			return true
+		}
+	}
+	return false
+}
+
+// spend remembers a span that waits no more for as long as a sender that got no answer may send it again, or until
+// maxWaiting others have come.
+func (s *engineSpans) spend(id spanID) {
+	if now := s.counts.Last; s.spent[0] == nil || len(s.spent[0]) >= maxWaiting || now-s.renewed > lingering {
+		s.spent, s.renewed = [2]map[spanID]struct{}{{}, s.spent[0]}, now
+	}
+	s.spent[0][id] = struct{}{}
+}
+
 // release lets go of the waiting spans that are done with, asking about each once, in the order in which they came. The
 // others stay in that order, but not where they were in memory. Room that a burst took and that the spans since have not needed is given back.
 func (s *engineSpans) release(done func(*waitingSpan) bool) {
@@ -143,6 +166,7 @@ func (s *engineSpans) release(done func(*waitingSpan) bool) {
 	for i := range s.waiting {
 		if w := &s.waiting[i]; done(w) {
 			delete(s.known, w.spanID)
+			s.spend(w.spanID)
 		} else {
 			kept = append(kept, *w)
 		}

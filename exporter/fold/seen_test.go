@@ -82,6 +82,7 @@ func TestWhatBecomesOfASpan(t *testing.T) {
 		"two of one trace are two":                                {0, []fact.Span{one, sameTrace}, counts{waiting: 2, observed: 2}},
 		"two that cannot be told apart count once":                {0, []fact.Span{anonymous, anonymous}, counts{waiting: 1, duplicate: 1, observed: 1}},
 		"one of a settled window is late, and its latency counts": {100.5, []fact.Span{one}, counts{late: 1, observed: 1}},
+		"a late one that comes twice counts once":                 {100.5, []fact.Span{one, again}, counts{late: 1, duplicate: 1, observed: 1}},
 		"one that ends where the settled windows do is in time":   {100, []fact.Span{one}, counts{waiting: 1, observed: 1}},
 		"sequences of at most one token are counted":              {0, []fact.Span{short, empty, one}, counts{waiting: 3, oneToken: 2, observed: 3}},
 	} {
@@ -117,9 +118,9 @@ func TestReleasedSpansMakeRoom(t *testing.T) {
 	if !slices.Equal(left, []float64{103, 105}) {
 		t.Errorf("left are those that end at %v", left)
 	}
-	s.arrive(112, two, spanOf(1, 100, fromA), spanOf(4, 103, fromA))
-	if a := s.spans("a", 112); a.Duplicate != 1 || len(spans.waiting) != 3 {
-		t.Errorf("a span that was let go and one that waits: %d duplicates, %d waiting", a.Duplicate, len(spans.waiting))
+	s.arrive(112, two, spanOf(1, 100, fromA), spanOf(4, 103, fromA), spanOf(7, 106, fromA))
+	if a := s.spans("a", 112); a.Duplicate != 2 || len(spans.waiting) != 3 || a.Histograms[fact.E2E].Native.Count != 7 {
+		t.Errorf("a span that was let go, one that waits and a new one: %d duplicates, %d waiting, %d counted", a.Duplicate, len(spans.waiting), a.Histograms[fact.E2E].Native.Count)
 	}
 }
 
@@ -137,7 +138,7 @@ func TestNoMoreSpansWaitThanFit(t *testing.T) {
 	first := spans.waiting[0]
 	spans.release(func(w *waitingSpan) bool { return w.spanID != first.spanID })
 	spans.release(func(w *waitingSpan) bool { return false }) // a quiet window later
-	s.arrive(102, two, spanOf(1, 101, fromA), spanOf(2, 101, fromA))
+	s.arrive(102, two, spanOf(1, 101, fromA), spanOf(maxWaiting+11, 101, fromA))
 	if a := s.spans("a", 102); a.Dropped != 10 || a.Duplicate != 1 || len(spans.waiting) != 2 || len(spans.known) != 2 || cap(spans.waiting) > 1<<10 {
 		t.Errorf("afterwards %d dropped, %d duplicates, %d waiting in room for %d, %d known", a.Dropped, a.Duplicate, len(spans.waiting), cap(spans.waiting), len(spans.known))
 	}
@@ -260,6 +261,32 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 		if matched != accounted || matched+unmatched != uint64(sent) {
 			t.Fatalf("%d sent: %d matched, %d unmatched; %d accounted for", sent, matched, unmatched, accounted)
 		}
+	}
+}
+
+// TestASpanIsKnownForAWhile: for as long as its sender may send it again, and no longer than maxWaiting others take.
+func TestASpanIsKnownForAWhile(t *testing.T) {
+	s := listener()
+	s.meet(Round{At: 1, Targets: two})
+	spans := &s.engines["a"].spans
+	come := func(id int, at float64) uint64 {
+		span := spanOf(id, 100, fromA)
+		span.Received = at
+		s.arrive(at, two, span)
+		spans.release(func(*waitingSpan) bool { return true })
+		return s.spans("a", at).Duplicate
+	}
+	come(1, 1000)
+	come(2, 1290)
+	equal(t, "after five minutes", come(1, 1300), 1)
+	come(3, 1301)
+	come(4, 1602)
+	equal(t, "after ten", come(1, 1603), 1)
+	for id := range 3*maxWaiting + 10 {
+		spans.spend(spanID{id: [8]byte{byte(id), byte(id >> 8), byte(id >> 16), 1}})
+	}
+	if n := len(spans.spent[0]) + len(spans.spent[1]); n > 2*maxWaiting {
+		t.Errorf("%d are remembered", n)
 	}
 }
 
