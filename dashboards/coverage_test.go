@@ -20,6 +20,7 @@ var elsewhere = []struct{ names, why string }{
 	{`^goodput_token_gap_(ceil|floor)_seconds$`, "in the recorded percentiles of token gaps"},
 	{`^goodput_request_(prompt|output)_tokens_floor$`, "sum and count are those of the ceil image, which the length mix shows"},
 	{`^goodput_(access_files_broken|engine_poll_interval_seconds|series_dropped|target_files_broken|targets_refused)$`, "about the exporter's own configuration: the guide for operators has an expression for each"},
+	{`^goodput_(gpu_.*|engine_gpus|engine_energy_joules_total|engine_cost_total|kilowatt_hour_price)$`, "there is no board of GPUs yet"},
 	{`_bucket:increase5m$`, "for the recorded percentiles, which are on the goodput board"},
 	{`^model:goodput_.*:rate(5m|1h)$`, inWindow},
 	{`^model_slo:goodput_(output|finished_output)_tokens:rate(5m|1h)$`, inWindow},

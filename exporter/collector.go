@@ -25,6 +25,7 @@ type Published struct {
 	Intervals  map[string]float64 // seconds between two polls, by engine
 	MaxSeries  int                // of one engine; 0 is no limit
 	NoSpans    bool               // none are taken in: what came before that was so is not said any more
+	Cost       fold.Cost          // what a GPU costs
 }
 
 // SnapshotCollector puts a snapshot on a page. It polls nothing and changes nothing, so any number of scrapes may run
@@ -63,6 +64,7 @@ func (c *SnapshotCollector) Collect(ch chan<- prometheus.Metric) {
 	if !now.NoSpans {
 		collectUnmatched(p, &s.Unmatched, c.Started)
 	}
+	collectGPUs(p, s, &now, c.Started)
 	for i := range s.Engines {
 		c.collectEngine(p, &s.Engines[i], &now)
 	}
@@ -133,6 +135,7 @@ func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, now *Publis
 			p.gauge(catalog.PollInterval, interval, e.ID)
 		}
 	}
+	collectEngineGPUs(p, e, now)
 	if e.Phase != fold.PhaseUnseen {
 		collectSeen(p, e)
 		collectLedger(p, e)

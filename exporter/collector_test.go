@@ -95,8 +95,6 @@ func TestCountersCarryWhenTheyBegan(t *testing.T) {
 			}
 			var created float64
 			switch {
-			case slices.Contains([]string{catalog.GPUECCErrors, catalog.GPUPCIeReplays}, mf.GetName()):
-				continue // the driver's own, which does not say since when
 			case m.Counter != nil:
 				created = float64(m.Counter.CreatedTimestamp.AsTime().UnixMilli()) / 1e3
 			case m.Histogram != nil:
@@ -132,7 +130,7 @@ func TestEngineSeriesAreCounted(t *testing.T) {
 		}
 		own := regexp.MustCompile(`[{,]engine="` + id + `["/]`)
 		for _, s := range series(page) {
-			if own.MatchString(s) {
+			if own.MatchString(s) && !strings.HasPrefix(s, catalog.GPUInfo) { // which is the GPU's
 				n++
 			}
 		}
@@ -191,7 +189,7 @@ func TestWhatIsUnknownIsAbsent(t *testing.T) {
 			slices.Concat(classNames, tokenNames), nil},
 		"all spans match": {func(s *fold.Snapshot) { s.Unmatched = fold.Unmatched{} }, []string{"goodput_spans_unmatched_total"}, nil},
 		"an engine with spans that is no target any more": {func(s *fold.Snapshot) { s.Engines[0].Gone = true },
-			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_progressing",
+			[]string{"goodput_engine_gpus", "goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_progressing",
 				"goodput_engine_start_time_seconds", "goodput_engine_up", "goodput_evidence_completeness_ratio", "goodput_series", "goodput_series_dropped"}, nil},
 		"an engine that is down says nothing of progress": {func(s *fold.Snapshot) { s.Engines[0].Phase = fold.PhaseDown }, []string{"goodput_engine_phase_info", "goodput_engine_progressing"}, []string{"goodput_engine_phase_info"}},
 		"a process whose start is not known":              {func(s *fold.Snapshot) { s.Engines[0].Start = 0 }, []string{"goodput_engine_start_time_seconds"}, nil},
@@ -201,7 +199,7 @@ func TestWhatIsUnknownIsAbsent(t *testing.T) {
 		"an engine that is no target any more, but was never seen": {func(s *fold.Snapshot) { s.Engines[3].Gone = true },
 			[]string{"goodput_engine_info", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_up", "goodput_series", "goodput_series_dropped"}, nil},
 		"an engine that is no target any more, and had been judged": {func(s *fold.Snapshot) { s.Engines[2].Gone = true },
-			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_up", "goodput_series", "goodput_series_dropped"}, nil},
+			[]string{"goodput_engine_gpus", "goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_up", "goodput_series", "goodput_series_dropped"}, nil},
 		"an engine that is no target any more, and could not be judged": {func(s *fold.Snapshot) { s.Engines[4].Gone = true },
 			[]string{"goodput_engine_info", "goodput_engine_last_poll_timestamp_seconds", "goodput_engine_phase_info", "goodput_engine_poll_duration_seconds", "goodput_engine_poll_interval_seconds", "goodput_engine_progressing",
 				"goodput_engine_up", "goodput_ledger_unanswerable_info", "goodput_series", "goodput_series_dropped", "goodput_slo_unanswerable_info"}, nil},

@@ -38,6 +38,18 @@ type SpanSource interface {
 	Drain() []fact.Span
 }
 
+// GPUSource brings a reading of the GPUs. Read returns when the context is done at the latest, and may be called by several
+// at once. Sources are compared with ==, so they are pointers.
+type GPUSource interface {
+	Read(context.Context) fact.GPUReading
+}
+
+// ClaimSource brings an account of which container holds which device, on the same terms. One with the reason
+// fact.ReasonNoSource is passed over: there is nobody to be asked.
+type ClaimSource interface {
+	Read(context.Context) fact.DeviceClaims
+}
+
 // Reducer folds what a round brought into a snapshot, which it does not write to afterwards.
 type Reducer interface {
 	Apply(fold.Round) *fold.Snapshot
@@ -92,8 +104,9 @@ type Exporter struct {
 
 	settings atomic.Pointer[settings] // in force
 	pending  atomic.Pointer[settings] // from the next round on; nil: no others
-	paces    *paces                   // these two are Run's
-	known    map[string]bool          // ids of targets that have been polled
+	paces    *paces                   // these three are Run's
+	readings *readings
+	known    map[string]bool // ids of targets that have been polled
 
 	begun    atomic.Pointer[time.Time] // when Run began
 	last     atomic.Pointer[view]
@@ -133,6 +146,7 @@ func New(c Config) (*Exporter, error) {
 		fan:      newFan(c.Parallel, c.Logger),
 		journal:  newJournal(c.Logger),
 		known:    map[string]bool{},
+		readings: newReadings(c.Logger),
 		duration: newDuration(),
 	}
 	first, err := e.newSettings(c.Settings)

@@ -70,6 +70,7 @@ func fixture() *fold.Snapshot {
 		{ID: "f", Target: target("f"), Phase: fold.PhaseWarming, Since: startedAt + 590, Up: true, LastPoll: startedAt + 599, PollTook: 0.02, Model: "llama-3",
 			SLOs: []fold.SLO{{Objective: &o[0]}}},
 	}
+	giveGPUs(s)
 	return s
 }
 

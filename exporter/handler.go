@@ -62,7 +62,7 @@ func (e *Exporter) published() Published {
 	v := e.view()
 	return Published{
 		Snapshot: v.snapshot, Objectives: v.settings.Objectives, Intervals: v.intervals, MaxSeries: v.settings.MaxSeries,
-		NoSpans: e.inputs().Spans == nil,
+		NoSpans: e.inputs().Spans == nil, Cost: v.settings.GPUs.Cost,
 	}
 }
 

@@ -41,9 +41,10 @@ func polledOnce(t *testing.T, p pollerFunc, log io.Writer) *Exporter {
 		Inputs: func() Inputs {
 			return Inputs{ReloadOK: true, Reloaded: time.Unix(startedAt, 0), Spans: soundIntake()}
 		},
-		Settings: Settings{Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: secretTargets(), Poller: p, Objectives: objectives()},
-		Reducer:  &recorder{change: func(s *fold.Snapshot) { *s = *fixture() }},
-		Logger:   slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Started: time.Unix(startedAt, 0),
+		Settings: Settings{Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: secretTargets(), Poller: p, Objectives: objectives(),
+			GPUs: GPUs{Cost: fold.Cost{Currency: "EUR", PerGPUHour: 2.5, PerKWhour: 0.25}}},
+		Reducer: &recorder{change: func(s *fold.Snapshot) { *s = *fixture() }},
+		Logger:  slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Started: time.Unix(startedAt, 0),
 	})
 	if err != nil {
 		t.Fatal(err)

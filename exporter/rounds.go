@@ -29,10 +29,13 @@ func (e *Exporter) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return e.fan.drain(drainLimit)
+			limit := time.Now().Add(drainLimit)
+			return errors.Join(e.fan.drain(drainLimit), e.readings.drain(time.Until(limit)))
 		case <-timer.C:
 		}
-		interval := e.follow().Interval
+		now := e.follow()
+		e.readings.follow(ctx, now.GPUs)
+		interval := now.Interval
 		e.round(ctx, missed)
 		due = due.Add(interval)
 		var n uint64
@@ -67,6 +70,7 @@ func (e *Exporter) round(ctx context.Context, missed uint64) {
 	if now.Spans != nil {
 		round.Spans = now.Spans.Drain()
 	}
+	round.GPUs, round.Claims = e.readings.take()
 	e.paces.note(round.Polls, e.log)
 	v := &view{
 		settings: now, snapshot: e.reducer.Apply(round), missed: missed, intervals: e.paces.intervals(),

@@ -21,6 +21,7 @@ type Settings struct {
 	Source     Source
 	Poller     Poller
 	Spans      SpanSource      // nil: none are taken in
+	GPUs       GPUs            // what is read of GPUs
 	Objectives []slo.Objective // what the reducer judges, for the published contract
 
 	Reduce func() // makes the reducer follow these settings; called between two rounds
@@ -44,6 +45,7 @@ func (s *Settings) mistakes() (errs []error) {
 	need(s.MaxSeries >= 0, "at most %d series must not be negative", s.MaxSeries)
 	need(s.Source != nil, "a source of targets is missing")
 	need(s.Poller != nil, "a poller is missing")
+	errs = append(errs, s.GPUs.mistakes()...)
 	names := map[string]bool{}
 	for _, o := range s.Objectives {
 		need(!names[o.Name], "two objectives are called %q: names must differ", o.Name)

@@ -42,12 +42,13 @@ const (
 	GroupTokens    Group = "Sequences and tokens"
 	GroupTrust     Group = "Trust"
 	GroupSpans     Group = "Spans"
+	GroupGPU       Group = "GPUs"
 	GroupSelf      Group = "The exporter itself"
 )
 
 // Groups lists the groups in order.
 func Groups() []Group {
-	return []Group{GroupEngine, GroupLedger, GroupObjective, GroupLatency, GroupTokens, GroupTrust, GroupSpans, GroupSelf}
+	return []Group{GroupEngine, GroupLedger, GroupObjective, GroupLatency, GroupTokens, GroupTrust, GroupSpans, GroupGPU, GroupSelf}
 }
 
 // Series declares one metric family. The texts are parts of sentences without a full stop, except What.
@@ -85,7 +86,7 @@ func (s Series) Help() string {
 
 // All lists every series, sorted by name.
 func All() []Series {
-	all := slices.Concat(engineSeries(), ledgerSeries(), objectiveSeries(), latencySeries(), tokenSeries(), trustSeries(), spanSeries(), selfSeries())
+	all := slices.Concat(engineSeries(), ledgerSeries(), objectiveSeries(), latencySeries(), tokenSeries(), trustSeries(), spanSeries(), gpuSeries(), selfSeries())
 	slices.SortFunc(all, func(a, b Series) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

@@ -27,7 +27,7 @@ func faults(s Series) []string {
 	say((s.Kind == Info) != strings.HasSuffix(s.Name, "_info"), "an info ends in _info, and nothing else does")
 	say(regexp.MustCompile(`_(bucket|count|sum|created)$`).MatchString(s.Name), "name ends like a part of a histogram")
 	say((s.Kind == Info) != (s.Unit == ""), "everything but an info has a unit")
-	say(strings.HasPrefix(s.Unit, "seconds") != regexp.MustCompile(`_seconds$`).MatchString(s.Name), "seconds are in the name exactly where they are the unit")
+	say(strings.HasPrefix(s.Unit, "seconds") != regexp.MustCompile(`_seconds(_total)?$`).MatchString(s.Name), "seconds are in the name exactly where they are the unit")
 	say(strings.HasPrefix(s.Unit, "ratio") != strings.HasSuffix(s.Name, "_ratio"), "ratio is in the name exactly where it is the unit")
 	say(counts && s.Window == "", "a count has a window")
 	say(counts && s.Population == "" && s.Group != GroupSelf, "a count has a population")

@@ -71,6 +71,48 @@ const (
 	RequestAttempts   = "goodput_request_attempts_total"
 	LogicalRequests   = "goodput_logical_requests_total"
 
+	GPUInfo              = "goodput_gpu_info"
+	GPUUp                = "goodput_gpu_up"
+	GPUBusy              = "goodput_gpu_busy_ratio"
+	GPUSMActive          = "goodput_gpu_sm_active_ratio"
+	GPUSMOccupancy       = "goodput_gpu_sm_occupancy_ratio"
+	GPUTensor            = "goodput_gpu_tensor_active_ratio"
+	GPUDRAM              = "goodput_gpu_dram_active_ratio"
+	GPUGraphics          = "goodput_gpu_graphics_active_ratio"
+	GPUMemoryUsed        = "goodput_gpu_memory_used_bytes"
+	GPUMemoryFree        = "goodput_gpu_memory_free_bytes"
+	GPUMemoryTotal       = "goodput_gpu_memory_total_bytes"
+	GPUMemoryReserved    = "goodput_gpu_memory_reserved_bytes"
+	GPUPower             = "goodput_gpu_power_watts"
+	GPUPowerLimit        = "goodput_gpu_power_limit_watts"
+	GPUEnergy            = "goodput_gpu_energy_joules_total"
+	GPUTemperature       = "goodput_gpu_temperature_celsius"
+	GPUMemoryTemperature = "goodput_gpu_memory_temperature_celsius"
+	GPUSMClock           = "goodput_gpu_sm_clock_hertz"
+	GPUMemoryClock       = "goodput_gpu_memory_clock_hertz"
+	GPUPCIeTx            = "goodput_gpu_pcie_transmit_bytes_per_second"
+	GPUPCIeRx            = "goodput_gpu_pcie_receive_bytes_per_second"
+	GPUNVLinkTx          = "goodput_gpu_nvlink_transmit_bytes_per_second"
+	GPUNVLinkRx          = "goodput_gpu_nvlink_receive_bytes_per_second"
+	GPURemapFailed       = "goodput_gpu_row_remap_failed"
+	GPUThrottle          = "goodput_gpu_throttle_seconds_total"
+	GPUXIDErrors         = "goodput_gpu_xid_errors_total"
+	GPUErrors            = "goodput_gpu_errors_total"
+	GPUECCErrors         = "goodput_gpu_ecc_uncorrectable_errors"
+	GPUPCIeReplays       = "goodput_gpu_pcie_replays"
+	EngineGPUs           = "goodput_engine_gpus"
+	EngineEnergy         = "goodput_engine_energy_joules_total"
+	EngineCost           = "goodput_engine_cost_total"
+	GPUHourPrice         = "goodput_gpu_hour_price"
+	EnergyPrice          = "goodput_kilowatt_hour_price"
+	GPUSourceUp          = "goodput_gpu_source_up"
+	GPUSourceInfo        = "goodput_gpu_source_info"
+	GPULastSample        = "goodput_gpu_source_last_sample_timestamp_seconds"
+	GPUDropped           = "goodput_gpu_values_dropped_total"
+	GPUClaimsUp          = "goodput_gpu_claims_up"
+	GPUClaimsUnresolved  = "goodput_gpu_claims_unresolved"
+	GPUClaimConflicts    = "goodput_gpu_claim_conflicts_total"
+
 	EvidenceCompleteness  = "goodput_evidence_completeness_ratio"
 	EvidenceSequences     = "goodput_evidence_sequences_total"
 	EvidenceSequencesSeen = "goodput_evidence_sequences_seen_total"
@@ -130,6 +172,18 @@ const (
 	LabelSource   = "source"
 	LabelOutcome  = "outcome"
 	LabelProtocol = "protocol"
+	LabelGPU      = "gpu"
+	LabelJoin     = "join"
+	LabelGPUModel = "gpu_model"
+	LabelCard     = "card"
+	LabelProfile  = "profile"
+	LabelShared   = "shared"
+	LabelBasis    = "basis"
+	LabelPartial  = "partial"
+	LabelXID      = "xid"
+	LabelCurrency = "currency"
+	LabelDriver   = "driver"
+	LabelVersion  = "version"
 )
 
 // Words of the label source.
@@ -137,6 +191,9 @@ const (
 	SourcePages = "pages"
 	SourceSpans = "spans"
 )
+
+// BasisWhole is the word of the label basis.
+const BasisWhole = "whole"
 
 // Words of the label reason on goodput_spans_unused_total.
 const (
@@ -175,7 +232,18 @@ func LabelMeanings() []LabelMeaning {
 		{LabelQ, "the quantile, 0 to 1"},
 		{LabelReason, "one of a closed set of reasons, or a short fixed text; never text from a request"},
 		{LabelSLO, "name of the objective in the configuration"},
-		{LabelSource, "what the evidence is: `pages` (the engine's own histograms and counters) or `spans`"},
+		{LabelSource, "what the evidence is: `pages` (the engine's own histograms and counters) or `spans`; on `goodput_gpu_source_*`: `dcgm-exporter` (its page), `dcgm` (through goodput-dcgm) or `none` (nothing was found any more)"},
+		{LabelGPU, "UUID of a card (`GPU-...`) or MIG instance (`MIG-...`, or the card's with `/` and the number of the instance); never an index, which changes"},
+		{LabelJoin, "how it is known which engine a GPU is of: `uuid` (the configuration says so), `pod` (the kubelet does), `only` (there is one engine, and nothing says that the GPU is another's), `unmatched` (it is not) or `ambiguous` (there is more than one answer)"},
+		{LabelGPUModel, "name of the card's model"},
+		{LabelCard, "UUID of the card that a MIG instance is of; left out on cards"},
+		{LabelProfile, "MIG profile such as `1g.10gb`; left out on cards"},
+		{LabelShared, "`true` where several containers or engines hold the GPU; else left out"},
+		{LabelBasis, "`whole` where all energy of the GPU is the engine's; left out where it cannot be told whose it is"},
+		{LabelPartial, "`true` where the engine has GPUs elsewhere too, which are not counted here; else left out"},
+		{LabelXID, "number of the driver's error, or `other`"},
+		{LabelCurrency, "ISO 4217, as configured"},
+		{LabelDriver, "version of the GPU driver"},
 		{LabelOutcome, "what became of it: one of a closed set that the HELP lists"},
 		{LabelProtocol, "`http` or `grpc`: how the message with spans came"},
 		{LabelStage, "`queue` (waiting to be scheduled) or `running` (scheduled: prefill or decode)"},
@@ -192,7 +260,7 @@ func LabelMeanings() []LabelMeaning {
 		{"match_model", "anchored pattern of the models that the objective is about; left out when it is about all"},
 		{"match_engine", "anchored pattern of the engines that the objective is about; left out when it is about all"},
 		{"dialect", "row of the dialect table that recognised the page"},
-		{"version", "range of engine versions that the page's names fit"},
+		{LabelVersion, "range of engine versions that the page's names fit; on `goodput_gpu_source_info` the versions of the source"},
 		{"url", "address that is polled, without credentials, query and fragment"},
 	}
 }

@@ -21,7 +21,7 @@ func selfSeries() []Series {
 		},
 		Series{
 			Name: EngineSeries, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
-			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, one that is native too as one more, and _created lines and exemplars are left out.",
+			What: "How many series of this page belong to the engine, its ranks included; a histogram counts as all its buckets, sum and count, one that is native too as one more, and _created lines and exemplars are left out. What is said of GPUs belongs to none.",
 		},
 		Series{
 			Name: SeriesDropped, Kind: Gauge, Unit: "series", Stability: Experimental, Labels: []string{LabelEngine},
