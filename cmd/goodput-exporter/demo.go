@@ -59,7 +59,7 @@ func runDemo(ctx context.Context, o demoOptions, out io.Writer) error {
 
 	spans := &mail{}
 	c := scenario.Config(o.Seed, unix(start))
-	c.Spans = spans.put
+	c.Spans, c.GPUExporter.Counters = spans.put, sim.AllCounters
 	world, err := sim.New(c)
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ func serveDemo(ctx context.Context, o demoOptions, cfg *config.Config, fleet *fl
 	for _, e := range fleet.engines {
 		fmt.Fprintf(out, "  %-14s %s\n", "engine "+e.id, e.url())
 	}
+	fmt.Fprintf(out, "  %-14s %s\n", "GPUs", fleet.gpus.url())
 	fmt.Fprintf(out, "  %-14s %s\n", "spans go to", spansURL(taken))
 	fmt.Fprint(out, "\nCtrl-C stops everything.\n")
 	if o.Ready != nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
 
-// fleet serves the engines of a world in real time, each on a port of its own. Where an engine is down its port is
-// closed, as it would be.
+// fleet serves the engines of a world in real time, each on a port of its own, and their GPUs as a dcgm-exporter would.
+// Where an engine is down its port is closed, as it would be.
 type fleet struct {
 	mu      sync.Mutex // guards world and mail
 	world   *sim.World
 	mail    *mail // what the engines' tracers send; nil: nobody takes it in
 	engines []*simEngine
+	gpus    *simGPUs
 }
 
 // simEngine is the port of one engine.
@@ -32,7 +33,7 @@ type simEngine struct {
 // worldTick is how often the world is brought up to the present when nobody looks.
 const worldTick = 200 * time.Millisecond
 
-// newFleet takes a port for each engine, and keeps it until close.
+// newFleet takes a port for each engine and one for the page of their GPUs, and keeps them until close.
 func newFleet(world *sim.World) (*fleet, error) {
 	f := &fleet{world: world}
 	for _, id := range world.Engines() {
@@ -44,6 +45,11 @@ func newFleet(world *sim.World) (*fleet, error) {
 		e := &simEngine{fleet: f, id: id, address: l.Addr().String()}
 		e.serve(l)
 		f.engines = append(f.engines, e)
+	}
+	var err error
+	if f.gpus, err = f.serveGPUs(sim.GPURegime48); err != nil {
+		f.close()
+		return nil, err
 	}
 	return f, nil
 }
@@ -132,6 +138,7 @@ func (e *simEngine) set(up bool) error {
 
 // close closes all ports.
 func (f *fleet) close() {
+	f.gpus.close()
 	for _, e := range f.engines {
 		if e.server != nil {
 			e.server.Close() //nolint:errcheck // nothing is lost

@@ -58,6 +58,9 @@ func TestThrottledGPU(t *testing.T) {
 			if row["DCGM_FI_DEV_SM_CLOCK"] != math.Floor(1755/slow) || row["DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"] != bits {
 				t.Errorf("%s, at %v s: %v MHz, reasons %v", why, second, row["DCGM_FI_DEV_SM_CLOCK"], row["DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"])
 			}
+			if hot := row["DCGM_FI_DEV_GPU_TEMP"] == 87; hot != (second == 140 && why != PowerCap) || row["DCGM_FI_DEV_MEMORY_TEMP"] != row["DCGM_FI_DEV_GPU_TEMP"]+8 {
+				t.Errorf("%s, at %v s: %v degrees, memory %v", why, second, row["DCGM_FI_DEV_GPU_TEMP"], row["DCGM_FI_DEV_MEMORY_TEMP"])
+			}
 			if ratio := (row["DCGM_FI_DEV_POWER_USAGE"] - 75) / (at[99]["DCGM_FI_DEV_POWER_USAGE"] - 75); !near(ratio*slow, 1, 0.25) {
 				t.Errorf("%s, at %v s: %.2f of the power above idle", why, second, ratio)
 			}
@@ -83,11 +86,36 @@ func TestStepsOfAThrottledGPU(t *testing.T) {
 	for name, events := range map[string][]GPUEvent{
 		"the second card alone is hot":    {{Engine: "a", Index: 1, Throttle: PowerCap, For: 50, Slow: 3}},
 		"two holds at once do not add up": {{Engine: "a", Throttle: PowerCap, For: 50, Slow: 2}, {Engine: "a", Index: 1, Throttle: SoftwareThermal, For: 50, Slow: 3}},
-		"a hold inside another":           {{Engine: "a", Throttle: PowerCap, For: 50, Slow: 3}, {Engine: "a", After: 5, Throttle: PowerCap, For: 3, Slow: 2}},
+		"a hold inside another":           {{Engine: "a", Throttle: PowerCap, For: 50, Slow: 3}, {Engine: "a", After: 5, Throttle: PowerCap, For: 40, Slow: 2}},
 	} {
 		slowPrefill, slowDecode, slowJoules := work(events...)
 		if !near(slowPrefill, 3*prefill, 1e-6) || !near(slowDecode, 3*decode, 1e-6) || !near(slowJoules, joules, 1e-6) {
 			t.Errorf("%s: prefill %v s and decode %v s, without %v and %v; %v J, without %v", name, slowPrefill, slowDecode, prefill, decode, slowJoules, joules)
+		}
+	}
+}
+
+// TestHoldsCountOnce: time for which several events hold a card's clocks down for one reason counts once.
+func TestHoldsCountOnce(t *testing.T) {
+	hold := func(after, seconds, every float64) GPUEvent {
+		return GPUEvent{Engine: "a", After: after, Throttle: PowerCap, For: seconds, Every: every, Slow: 2}
+	}
+	for name, test := range map[string]struct {
+		events []GPUEvent
+		at     map[float64]float64 // seconds held, by time
+	}{
+		"one inside another":      {[]GPUEvent{hold(10, 30, 0), hold(20, 5, 0)}, map[float64]float64{9: 0, 15: 5, 22: 12, 30: 20, 60: 30}},
+		"one after another":       {[]GPUEvent{hold(10, 10, 0), hold(30, 5, 0)}, map[float64]float64{25: 10, 32: 12, 60: 15}},
+		"one beyond another":      {[]GPUEvent{hold(10, 10, 0), hold(15, 15, 0)}, map[float64]float64{18: 8, 25: 15, 60: 20}},
+		"two of the same":         {[]GPUEvent{hold(10, 10, 0), hold(10, 10, 0)}, map[float64]float64{15: 5, 60: 10}},
+		"one again and again":     {[]GPUEvent{hold(10, 5, 20)}, map[float64]float64{12: 2, 20: 5, 31: 6, 60: 15}},
+		"of which one is to come": {[]GPUEvent{hold(90, 5, 0)}, map[float64]float64{60: 0}},
+	} {
+		for at, want := range test.at {
+			w := run(t, watchGPUs(func(c *Config) { c.GPUEvents = test.events }), at)
+			if got := w.GPUs()[0].PowerSeconds; got < want-1e-6 || got > want+1e-6 {
+				t.Errorf("%s: held for %v s at %v s, want %v", name, got, at, want)
+			}
 		}
 	}
 }
@@ -119,7 +147,7 @@ func TestLostGPU(t *testing.T) {
 	c := watchGPUs(func(c *Config) {
 		c.Engines[0].GPU.Count = 2
 		c.Outages = []Outage{{Engine: "a", After: 50, Down: 30, Crash: true, Lost: true}}
-		c.GPUEvents = []GPUEvent{{Engine: "a", Throttle: PowerCap, For: 200, Slow: 1.5}}
+		c.GPUEvents = []GPUEvent{{Engine: "a", Throttle: PowerCap, For: 200, Slow: 1.5}, {Engine: "a", After: 55, Throttle: PowerCap, For: 20, Slow: 2}, {Engine: "a", After: 55, XID: 31}}
 	})
 	w := build(t, c)
 	gpus := w.GPUs()
@@ -154,7 +182,7 @@ func TestDriverReload(t *testing.T) {
 	c := watchGPUs(func(c *Config) {
 		c.Engines = append(c.Engines, Engine{ID: "b", Model: "m", Step: H100})
 		c.Outages = []Outage{{Engine: "a", After: 50, Down: 20, Reload: true}}
-		c.GPUEvents = []GPUEvent{{Engine: "a", After: 10, Throttle: SoftwareThermal, For: 20, Slow: 1.2}, {Engine: "a", After: 5, XID: 13}}
+		c.GPUEvents = []GPUEvent{{Engine: "a", After: 10, Throttle: SoftwareThermal, For: 20, Slow: 1.2}, {Engine: "a", After: 10, Throttle: PowerCap, For: 20, Slow: 1.2}, {Engine: "a", After: 5, XID: 13}}
 	})
 	w := build(t, c)
 	gpus := w.GPUs()
@@ -163,7 +191,7 @@ func TestDriverReload(t *testing.T) {
 	w.Run(start + 55)
 	after := readGPUs(t, w.GPUPage(GPURegime49))
 	for i, g := range gpus {
-		for _, family := range []string{"DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL", "DCGM_FI_DEV_GPU_THERMAL_THROTTLE_SECONDS_TOTAL", "DCGM_FI_DEV_XID_ERROR"} {
+		for _, family := range []string{"DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL", "DCGM_FI_DEV_GPU_THERMAL_THROTTLE_SECONDS_TOTAL", "DCGM_FI_DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL", "DCGM_FI_DEV_XID_ERROR"} {
 			was, is := before[family][g.UUID], after[family][g.UUID]
 			if fell := is < was; fell != (i == 0) || i == 0 && is > 5*75+1 {
 				t.Errorf("%s of %s's card: %v, then %v", family, g.Engine, was, is)

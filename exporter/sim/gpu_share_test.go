@@ -22,7 +22,7 @@ func TestSharedInTime(t *testing.T) {
 	w := build(t, sharing(GPUModel{Card: "one", MemoryBytes: 30e9, IdleWatts: 70, MaxWatts: 700}, GPUModel{Card: "one", MemoryBytes: 40e9, IdleWatts: 70, MaxWatts: 700}))
 	first := w.GPUs()
 	begun := readGPUs(t, w.GPUPage(GPURegime49))
-	looks := 0
+	looks, before, last := 0, first, 0.0
 	atSamples(w, 200, func() {
 		looks++
 		body := string(w.GPUPage(GPURegime49))
@@ -45,6 +45,19 @@ func TestSharedInTime(t *testing.T) {
 		if used := page["DCGM_FI_DEV_FB_USED_BYTES"][keys[0]]; used != 70e9 {
 			t.Fatalf("%v bytes", used)
 		}
+		grew := func(of func(GPU) float64) (a, b float64) {
+			return (of(gpus[0]) - of(before[0])) / (w.now - last), (of(gpus[1]) - of(before[1])) / (w.now - last)
+		}
+		for family, want := range map[string]float64{
+			"DCGM_FI_DEV_GPU_UTIL_RATIO":     func(a, b float64) float64 { return a + b - a*b }(grew(func(g GPU) float64 { return g.ActiveSeconds })),
+			"DCGM_FI_PROF_TENSOR_UTIL_RATIO": func(a, b float64) float64 { return (a + b) / 2 }(grew(func(g GPU) float64 { return g.TensorSeconds })),
+			"DCGM_FI_PROF_DRAM_UTIL_RATIO":   func(a, b float64) float64 { return (a + b) / 2 }(grew(func(g GPU) float64 { return g.DRAMSeconds })),
+		} {
+			if got := page[family][keys[0]]; got < want-1e-6 || got > want+1e-6 {
+				t.Fatalf("%s is %v, in truth %v", family, got, want)
+			}
+		}
+		before, last = gpus, w.now
 		const joules = "DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL"
 		grown, parts := page[joules][keys[0]]-begun[joules][keys[0]], gpus[0].EnergyJoules+gpus[1].EnergyJoules-first[0].EnergyJoules-first[1].EnergyJoules
 		if grown < parts-1 || grown > parts+1 || gpus[0].EnergyJoules == gpus[1].EnergyJoules {
