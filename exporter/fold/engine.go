@@ -39,6 +39,7 @@ type engine struct {
 	tornSince    float64 // first of an unbroken run of torn pages; 0 none
 	moved        float64 // when something last moved, or nothing was in flight
 
+	gpus       engineGPUs
 	spans      engineSpans
 	life       int        // counts the processes whose pages were taken up
 	marks      []mark     // of the pages that a window needs that is open or pending, while spans are taken in

@@ -49,6 +49,7 @@ type State struct {
 	judge   slo.Judge
 	engines map[string]*engine
 	rounds  uint64
+	gpus    gpuState
 	intake  intake  // of spans
 	at      float64 // when the round ended that is being folded
 
@@ -70,6 +71,7 @@ func (s *State) Apply(r Round) *Snapshot {
 	s.at = r.At
 	s.windows, s.quantiles = nil, nil
 	s.meet(r)
+	s.takeGPUs(r)
 	s.takeSpans(r.Spans, r.At)
 	for _, p := range r.Polls {
 		if e, ok := s.engines[p.Target]; ok && !e.gone {

@@ -7,7 +7,7 @@ import "github.com/goodput-exporter/goodput-exporter/exporter/fact"
 const (
 	JoinUUID = "uuid" // the configuration names the engine's GPUs
 	JoinPod  = "pod"  // the kubelet says that the engine's pod holds them
-	JoinOnly = "only" // there is one engine, and nothing says that a GPU is another's
+	JoinOnly = "only" // there is one engine, nothing says that a GPU is another's, and no kubelet may know more
 
 	JoinUnmatched = "unmatched" // of a GPU: no engine is known to hold it. Of an engine: it has no GPU that is known
 	JoinAmbiguous = "ambiguous" // more than one answer, and nothing that decides
@@ -63,18 +63,20 @@ type ClaimSource struct {
 	Conflicts  uint64  // exclusive devices that several running pods hold by its account
 }
 
-// EngineGPUs is what belongs to an engine. Counters run since Since; they are known only while Join is an answer, no GPU
-// is shared, and all readings between were good.
+// EngineGPUs is what belongs to an engine. The zero value: there are no GPUs to be joined. Counters run since Since; they
+// are known only while Join is an answer, each GPU is a whole card that is the engine's alone, and for joules while each
+// tells how much energy it uses. What was used while that was not so is not in them. Those of an engine that is gone stay
+// as they were.
 type EngineGPUs struct {
 	Join    string
-	Since   float64
+	Since   float64  // 0: there was nothing to count yet
 	UUIDs   []string // sorted
 	Shared  bool     // at least one of them is another's too: nothing is divided, so nothing is said of energy
 	Partial string   // why these may not be all of the engine's GPUs; "" when they are
-	Why     string   // of no answer, for a person
+	Why     string   // there is no answer, or Joules is not known; for a person
 
-	Joules fact.Number // energy of all its GPUs
-	Cost   fact.Number // money, in Options.Cost.Currency
+	Joules fact.Number // energy of all of UUIDs: not of all that the engine uses where Partial says so
+	Cost   fact.Number // money for the same, in Options.Cost.Currency
 }
 
 // Cost is what a GPU costs: by the time that it is held, by the energy that it uses, or both. The zero value is no cost.

@@ -14,6 +14,7 @@ func (s *State) publish(at float64) *Snapshot {
 		Unmatched: s.publishUnmatched(),
 		Terms:     Terms{JudgementWindow: s.opts.JudgementWindow, History: s.opts.History, Quantiles: s.opts.Quantiles},
 	}
+	s.publishGPUs(out)
 	if len(s.opts.QuantileWindows) > 0 {
 		out.Terms.Sliding = slices.Min(s.opts.QuantileWindows)
 	}
@@ -44,7 +45,7 @@ func (s *State) publishEngine(e *engine, at float64) Engine {
 		ID: e.target.ID, Target: e.target, Since: e.since, Gone: e.gone, Up: e.up && !e.gone, PollTook: e.pollTook,
 		Failures: tallies(e.failures), Skipped: tallies(e.skipped), Resets: e.resets,
 		Ledger: e.committedLedger, Fallbacks: tallies(e.fallbacks), Conflicts: e.conflicts, Phase: s.phase(e, at), Past: e.past.publish(),
-		Spans: e.publishSpans(at),
+		Spans: e.publishSpans(at), GPUs: s.publishEngineGPUs(e, at),
 	}
 	if e.last == nil {
 		return out

@@ -17,6 +17,7 @@ func (s *State) Reconfigure(opts Options) {
 	before := s.opts
 	opts.Started = before.Started
 	s.opts = opts
+	s.reconfigureGPUs(&before)
 	forget := !slices.Equal(before.Quantiles, opts.Quantiles) || shortest(before.QuantileWindows) != shortest(opts.QuantileWindows)
 	if forget {
 		// What is remembered of percentiles is a list in the order of the quantiles.
