@@ -69,9 +69,9 @@ func TestThrottledGPU(t *testing.T) {
 }
 
 // TestStepsOfAThrottledGPU: a step takes exactly as many times longer as the slowest of the rank's cards says, and its energy
-// above idle is that of the step at full speed.
+// above idle and what it asks of the units are those of the step at full speed.
 func TestStepsOfAThrottledGPU(t *testing.T) {
-	work := func(events ...GPUEvent) (ttft, e2e, joules float64) {
+	work := func(events ...GPUEvent) (prefill, decode float64, g GPU) {
 		c := watchGPUs(func(c *Config) {
 			c.Engines[0].GPU, c.Engines[0].Step.Noise = GPUModel{Count: 2}, 0
 			c.Loads = []Load{{Engines: []string{"a"}, Trace: []Sent{{At: 10, Prompt: 500, Output: 200}}}}
@@ -80,17 +80,20 @@ func TestStepsOfAThrottledGPU(t *testing.T) {
 		truth := listen(&c)
 		w := run(t, c, 60)
 		s := truth.sequences[0].Values
-		return s.Prefill, s.Decode, w.GPUs()[0].EnergyJoules - 75*60
+		return s.Prefill, s.Decode, w.GPUs()[0]
 	}
-	prefill, decode, joules := work()
+	prefill, decode, g := work()
 	for name, events := range map[string][]GPUEvent{
 		"the second card alone is hot":    {{Engine: "a", Index: 1, Throttle: PowerCap, For: 50, Slow: 3}},
 		"two holds at once do not add up": {{Engine: "a", Throttle: PowerCap, For: 50, Slow: 2}, {Engine: "a", Index: 1, Throttle: SoftwareThermal, For: 50, Slow: 3}},
 		"a hold inside another":           {{Engine: "a", Throttle: PowerCap, For: 50, Slow: 3}, {Engine: "a", After: 5, Throttle: PowerCap, For: 40, Slow: 2}},
 	} {
-		slowPrefill, slowDecode, slowJoules := work(events...)
-		if !near(slowPrefill, 3*prefill, 1e-6) || !near(slowDecode, 3*decode, 1e-6) || !near(slowJoules, joules, 1e-6) {
-			t.Errorf("%s: prefill %v s and decode %v s, without %v and %v; %v J, without %v", name, slowPrefill, slowDecode, prefill, decode, slowJoules, joules)
+		slowPrefill, slowDecode, slow := work(events...)
+		if !near(slowPrefill, 3*prefill, 1e-6) || !near(slowDecode, 3*decode, 1e-6) || !near(slow.ActiveSeconds, 3*g.ActiveSeconds, 1e-6) {
+			t.Errorf("%s: prefill %v s and decode %v s, without %v and %v", name, slowPrefill, slowDecode, prefill, decode)
+		}
+		if !near(slow.EnergyJoules, g.EnergyJoules, 1e-6) || !near(slow.TensorSeconds, g.TensorSeconds, 1e-6) || !near(slow.DRAMSeconds, g.DRAMSeconds, 1e-6) {
+			t.Errorf("%s: %+v for the same work as %+v", name, slow, g)
 		}
 	}
 }
@@ -161,6 +164,10 @@ func TestLostGPU(t *testing.T) {
 	before, there := energy()
 	if !there || before[lost] < 1000 {
 		t.Fatalf("before: %v", before)
+	}
+	w.Run(start + 50.1)
+	if g := w.GPUs(); !w.Up("a") || !g[0].Lost || g[0].MemoryBytes != 0 || g[1].MemoryBytes == 0 {
+		t.Errorf("before the front end notices: %+v", g)
 	}
 	w.Run(start + 60)
 	rows, there := energy()

@@ -102,3 +102,16 @@ func TestWorldsDoNotHearOfTheirGPUPage(t *testing.T) {
 		}
 	}
 }
+
+// TestEnergyBeganBeforeTheWorld: each card's driver has been loaded for a time of its own, up to a month.
+func TestEnergyBeganBeforeTheWorld(t *testing.T) {
+	c := Config{Start: start, Engines: []Engine{{ID: "a", Model: "m", Step: H100, GPU: GPUModel{Count: 8}}}}
+	var all []float64
+	for _, v := range readGPUs(t, build(t, c).GPUPage(GPURegime49))["DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL"] {
+		all = append(all, v)
+	}
+	slices.Sort(all)
+	if len(slices.Compact(all)) != 8 || all[0] <= 0 || all[7] > 75*30*86400 || all[7] < 75*86400 {
+		t.Errorf("%v J", all)
+	}
+}
