@@ -53,6 +53,9 @@ func checkSpans(cfg *config.Config, out io.Writer) {
 
 // unreadable says why a file cannot be read; "" when it can.
 func unreadable(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "not a regular file" // opening a pipe would wait for somebody to write to it
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		var p *os.PathError

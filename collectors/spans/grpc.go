@@ -23,7 +23,7 @@ import (
 const (
 	exportMethod    = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 	grpcContentType = "application/grpc+proto"
-	grpcWindow      = 256 << 10 // bytes; at most maxConnections of them are filled
+	grpcWindow      = 64 << 10 // bytes, the least that gRPC takes; at most maxConnections of them are filled
 )
 
 // serveGRPC serves until the context is done.
@@ -101,6 +101,10 @@ func (r *Receiver) call(stream grpc.ServerStream, from string) answer {
 		return busy
 	}
 	defer r.door.leave()
+	if !r.door.call(stream.Context()) {
+		return busy
+	}
+	defer r.door.hangUp()
 	m, no := r.receive(stream, s.MaxMessage)
 	if no != nil {
 		return *no

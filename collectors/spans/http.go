@@ -125,8 +125,12 @@ func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (
 	}
 	buffer := bodies.Get().(*[]byte)
 	defer recycle(&bodies, buffer)
+	body := &toll{from: q.Body, door: &r.door, limit: s.MaxMessage}
+	defer body.refund()
 	var err error
-	if *buffer, err = readAll((*buffer)[:0], q.Body, s.MaxMessage); err != nil {
+	if *buffer, err = readAll((*buffer)[:0], body, s.MaxMessage); err != nil {
+		*buffer = nil // what came so far is of no use, and the rest may take its time
+		body.refund()
 		return failure(q.Body, err, s.MaxMessage)
 	}
 	m.Body, m.Received = *buffer, now()
@@ -134,15 +138,19 @@ func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (
 	return httpStatus(a.outcome), a
 }
 
-// maxDiscard is how much of a body over the limit is read and forgotten, bytes.
+// maxDiscard is how much of a body over a limit is read and forgotten, bytes.
 const maxDiscard = 64 << 20
 
 // failure is why a body could not be read. Of one over the limit the rest is read first: a sender that still writes when
 // the connection is closed sees a broken pipe in place of the answer, and repeats what will never be taken.
 func failure(body io.Reader, err error, limit int64) (int, answer) {
-	if errors.Is(err, errLimit) {
+	switch {
+	case errors.Is(err, errLimit):
 		io.CopyN(io.Discard, body, maxDiscard)
 		return http.StatusRequestEntityTooLarge, answer{outcome: TooLarge, detail: tooLarge(limit).Detail}
+	case errors.Is(err, errCrowded):
+		io.CopyN(io.Discard, body, maxDiscard)
+		return http.StatusServiceUnavailable, busy
 	}
 	a := answer{outcome: Broken, detail: "the message ended before its end"}
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {

@@ -57,13 +57,18 @@ func (p *pipes) dial(context.Context, string) (net.Conn, error) {
 // inMemory runs a receiver over pipes in a bubble of virtual time. A goroutine that is left behind fails the test: the
 // bubble cannot end.
 func inMemory(t *testing.T, test func(t *testing.T, r *Receiver, http, grpc *pipes)) {
+	t.Helper()
+	inMemoryWith(t, usualConfig(), test)
+}
+
+func inMemoryWith(t *testing.T, c Config, test func(t *testing.T, r *Receiver, http, grpc *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		h, g := newPipes(), newPipes()
-		s, err := newSettings(usualConfig(), nil)
+		s, err := newSettings(c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &Receiver{http: h, grpc: g, log: (&notes{}).logger(), grpcLimit: s.MaxMessage, door: newDoor()}
+		r := &Receiver{http: h, grpc: g, log: (&notes{}).logger(), grpcLimit: s.MaxMessage, door: newDoor(s.MaxMessage)}
 		r.settings.Store(s)
 		r.buffer.room = s.Buffer
 		ctx, cancel := context.WithCancel(t.Context())

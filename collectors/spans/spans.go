@@ -2,8 +2,8 @@
 // not know engines or objectives: whose a span is and what it is worth is for others to say.
 //
 // Memory is bounded by what the configuration says, whatever is sent: the buffer holds at most Buffer spans of at most
-// about 2 kB, and at most maxAtOnce messages of MaxMessage are read at once, of which as many are inflated as there are
-// cores.
+// about 2 kB, the messages of one protocol that come in hold maxHeld bytes, or MaxMessage if that is more, of which there
+// are up to three copies over gRPC, and at most maxDecoding messages are decoded at once.
 package spans
 
 import (
@@ -78,7 +78,7 @@ func Listen(c Config) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Receiver{log: c.Logger, tap: c.Tap, grpcLimit: c.MaxMessage, door: newDoor()}
+	r := &Receiver{log: c.Logger, tap: c.Tap, grpcLimit: c.MaxMessage, door: newDoor(c.MaxMessage)}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
