@@ -18,7 +18,7 @@ type gpuStyle struct {
 	whole      bool
 }
 
-// same is a style in base units already.
+// whole is the style of DCGM's integers, and real6 that of its doubles, which are in base units already.
 func whole(name, help string, scale float64) gpuStyle { return gpuStyle{name, help, scale, true} }
 func real6(name, help string) gpuStyle                { return gpuStyle{name, help, 1, false} }
 
