@@ -53,12 +53,11 @@ func newServed(path string, log *slog.Logger) (*served, error) {
 		return nil, err
 	}
 	started := time.Now()
-	s := &served{
-		file: path, state: fold.New(foldOptions(cfg, unix(started))), log: log, spans: newIntake(log, nil), ok: true, reloaded: started,
-	}
-	if s.now, err = newGeneration(cfg, &s.running, log); err != nil {
+	s := &served{file: path, log: log, spans: newIntake(log, nil), ok: true, reloaded: started}
+	if s.now, err = s.generation(cfg); err != nil {
 		return nil, err
 	}
+	s.state = fold.New(s.now.options(unix(started)))
 	settle, back, err := s.spans.follow(cfg)
 	if err != nil {
 		s.now.retire()
@@ -91,13 +90,30 @@ func (s *served) reload() error {
 	return nil
 }
 
+// generation is a configuration at work, with the GPU sources of the one in force where it asks for the same.
+func (s *served) generation(cfg *config.Config) (*generation, error) {
+	g, err := newGeneration(cfg, &s.running, s.log)
+	if err != nil {
+		return nil, err
+	}
+	var before *gpuSources
+	if s.now != nil {
+		before = s.now.gpus
+	}
+	if err := g.readGPUs(before, &s.running, s.log); err != nil {
+		g.retire()
+		return nil, err
+	}
+	return g, nil
+}
+
 // replacement is what the file asks for now, handed to the exporter; nil with an error.
 func (s *served) replacement() (*generation, error) {
 	cfg, err := loadServed(s.file)
 	if err != nil {
 		return nil, err
 	}
-	next, err := newGeneration(cfg, &s.running, s.log)
+	next, err := s.generation(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,9 @@ type generation struct {
 	targets *discovery.Union
 	files   *file.Watcher // nil without files
 	ended   context.CancelFunc
+
+	gpus    *gpuSources // nil where GPUs are not asked for whatever the configuration says: in replays, recordings and the demo
+	release func()      // of gpus, once
 }
 
 // surroundings are what all generations share.
@@ -154,6 +157,9 @@ func (g *generation) unverified() (where []string) {
 	if g.cfg.Engines.Access.TLS.InsecureSkipVerify {
 		where = append(where, "engines.access")
 	}
+	if g.cfg.GPU.Access.TLS.InsecureSkipVerify {
+		where = append(where, "gpu.access")
+	}
 	for _, t := range g.cfg.Engines.Targets {
 		if t.Access != nil && t.Access.TLS.InsecureSkipVerify {
 			where = append(where, "target "+t.ID)
@@ -166,14 +172,38 @@ func (g *generation) unverified() (where []string) {
 func (g *generation) retire() {
 	g.ended()
 	g.fetcher.Close()
+	if g.release != nil {
+		g.release()
+	}
+}
+
+// readGPUs has the generation read GPUs; before are the sources in use, or nil.
+func (g *generation) readGPUs(before *gpuSources, running *sync.WaitGroup, log *slog.Logger) (err error) {
+	if g.gpus, err = newGPUSources(g.cfg, before, running, log); err == nil {
+		g.release = sync.OnceFunc(g.gpus.release)
+	}
+	return err
+}
+
+// options are the generation in the reducer's terms.
+func (g *generation) options(started float64) fold.Options {
+	o := foldOptions(g.cfg, started)
+	if g.gpus == nil {
+		return o
+	}
+	return withGPUs(o, g.cfg)
 }
 
 // settings are the generation in the exporter's terms, for a state that follows it.
 func (g *generation) settings(state *fold.State) exporter.Settings {
-	return exporter.Settings{
+	s := exporter.Settings{
 		Interval: g.cfg.Poll.Interval, Timeout: g.cfg.Poll.Timeout, MaxInterval: maxInterval(g.cfg), MaxSeries: g.cfg.Engines.MaxSeries,
 		Source: g.targets, Poller: g.fetcher, Objectives: g.cfg.Objectives(),
-		Reduce: func() { state.Reconfigure(foldOptions(g.cfg, 0)) }, // since when is not changed
+		Reduce: func() { state.Reconfigure(g.options(0)) }, // since when is not changed
 		Retire: g.retire,
 	}
+	if g.gpus != nil {
+		s.GPUs = g.gpus.settings(g.cfg)
+	}
+	return s
 }

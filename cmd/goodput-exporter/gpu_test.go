@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/collectors/gpu"
+	"github.com/goodput-exporter/goodput-exporter/exporter/config"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+)
+
+// configuredGPUs is a configuration with a section about GPUs.
+func configuredGPUs(t *testing.T, section string) *config.Config {
+	t.Helper()
+	cfg, err := config.Load(writeFile(t, "goodput.yaml", "slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]\nengines: {targets: [{id: a, url: \"http://127.0.0.1:8000\"}]}\n"+section))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestEachSourceOfGPUsIsOpened(t *testing.T) {
+	for section, c := range map[string]struct {
+		name   string // of the source; "" for none
+		claims bool
+	}{
+		"":                             {gpu.NameNone, true}, // auto, before it was read
+		"gpu: {source: none}":          {"", false},
+		"gpu: {source: dcgm-exporter}": {gpu.NamePage, true},
+		"gpu: {source: dcgm, dcgm: {command: /nowhere/goodput-dcgm}, pod_resources: {enabled: false}}": {gpu.NameChild, false},
+		"gpu: {pod_resources: {enabled: true}}":                                                        {gpu.NameNone, true},
+	} {
+		t.Run(section, func(t *testing.T) {
+			var running sync.WaitGroup
+			cfg := configuredGPUs(t, section)
+			g, err := newGPUSources(cfg, nil, &running, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := g.settings(cfg)
+			if (s.Source != nil) != (c.name != "") || (s.Claims != nil) != c.claims {
+				t.Errorf("source %v, claims %v", s.Source, s.Claims)
+			}
+			if g.source != nil && g.source.Name() != c.name {
+				t.Errorf("source %s, want %s", g.source.Name(), c.name)
+			}
+			g.release()
+			running.Wait()
+			if g.hold() {
+				t.Error("sources that were closed can be held")
+			}
+		})
+	}
+}
+
+func TestAReloadKeepsTheSourcesThatAreAskedForAgain(t *testing.T) {
+	const first = "gpu: {source: dcgm-exporter, url: \"http://127.0.0.1:1/metrics\"}\n"
+	for name, c := range map[string]struct {
+		section string
+		same    bool
+	}{
+		"the same":       {first, true},
+		"another page":   {strings.Replace(first, ":1/", ":2/", 1), false},
+		"another query":  {strings.Replace(first, "metrics", "metrics?a=b", 1), false},
+		"another source": {"gpu: {source: none}\n", false},
+		"another clock":  {strings.Replace(first, "}", ", interval: 7s}", 1), false},
+		"other prices and engines, which no source knows": {strings.Replace(first, "}", ", cost: {currency: EUR, per_kwh: 0.3}, engines: {a: [GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52]}}", 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var running sync.WaitGroup
+			cfg, log := configuredGPUs(t, first), slog.New(slog.DiscardHandler)
+			before, err := newGPUSources(cfg, nil, &running, log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The file that is read again is the same one.
+			if err := os.WriteFile(filepath.Join(cfg.Path("."), "goodput.yaml"), []byte("slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]\nengines: {targets: [{id: a, url: \"http://127.0.0.1:8000\"}]}\n"+c.section), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			next, err := config.Load(filepath.Join(cfg.Path("."), "goodput.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := newGPUSources(next, before, &running, log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (after == before) != c.same {
+				t.Errorf("the same: %v, want %v", after == before, c.same)
+			}
+			before.release()
+			running.Wait()
+			if open := before.hold(); open != c.same {
+				t.Errorf("what was before is open: %v", open)
+			}
+		})
+	}
+}
+
+// TestAKubeletThatIsNotThereIsNoFault: auto asks where there is a socket, and an explicit wish is told what is wrong.
+func TestAKubeletThatIsNotThereIsNoFault(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "kubelet.sock")
+	read := func(enabled string) fact.Reason {
+		var running sync.WaitGroup
+		cfg := configuredGPUs(t, fmt.Sprintf("gpu: {source: dcgm-exporter, pod_resources: {enabled: %s, socket: %q}}\n", enabled, socket))
+		g, err := newGPUSources(cfg, nil, &running, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer running.Wait()
+		defer g.release()
+		return g.Read(t.Context()).Reason
+	}
+	if got := read("auto"); got != fact.ReasonNoSource {
+		t.Errorf("auto: %s", got)
+	}
+	if got := read("true"); got != fact.ReasonConnect {
+		t.Errorf("true: %s", got)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // which removes it
+	if err := os.WriteFile(socket, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := read("auto"); got == fact.ReasonNoSource || got == "" {
+		t.Errorf("auto, with something there: %q", got)
+	}
+}
+
+func TestTheReducerIsToldOfGPUs(t *testing.T) {
+	section := "poll: {interval: 10s}\ngpu: {%sengines: {a: [GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52]}, cost: {currency: EUR, per_gpu_hour: 2, per_kwh: 0.3}}\n"
+	cfg := configuredGPUs(t, fmt.Sprintf(section, ""))
+	o := withGPUs(foldOptions(cfg, 1), cfg)
+	if o.GPUStale != 30 || len(o.EngineGPUs["a"]) != 1 || o.Cost != (fold.Cost{Currency: "EUR", PerGPUHour: 2, PerKWhour: 0.3}) {
+		t.Errorf("got %v, %v, %v", o.GPUStale, o.EngineGPUs, o.Cost)
+	}
+	cfg = configuredGPUs(t, fmt.Sprintf(section, "source: none, "))
+	if o := withGPUs(foldOptions(cfg, 1), cfg); o.GPUStale != 0 || o.EngineGPUs != nil {
+		t.Errorf("with none: %v, %v", o.GPUStale, o.EngineGPUs)
+	}
+}
