@@ -66,11 +66,10 @@ func (s *replayedSpans) take(m *recording.Message) {
 	for _, r := range batch.Refused {
 		note(s.refused, r.Reason, int(r.Count), fmt.Sprintf("line %d from %s: %s", m.Line, peerName(m.Peer), r.Example))
 	}
-	if len(s.waiting)+len(batch.Spans) > s.room {
-		s.full += len(batch.Spans)
-		return
-	}
-	s.waiting = append(s.waiting, batch.Spans...)
+	// One that was to come again is recorded again.
+	taken, _ := spans.Fit(len(batch.Spans), len(s.waiting), s.room)
+	s.full += len(batch.Spans) - taken
+	s.waiting = append(s.waiting, batch.Spans[:taken]...)
 }
 
 // peerName shows an address as it was recorded, which may be anything.
