@@ -11,6 +11,11 @@ import (
 // and its grace hold 7,000.
 const maxWaiting = 1 << 16
 
+// maxWaitingInAll is how many spans of all engines together wait: 64 MiB. At most four engines are at the limit of one at
+// once, and 37 finish 100 sequences a second each. Without it whoever may send could fill as many engines as there are
+// with spans that name them, and the memory with that.
+const maxWaitingInAll = 1 << 18
+
 // expectedFor is for how long after the newest span of an engine its windows wait for more, in seconds.
 const expectedFor = 3600
 
@@ -80,6 +85,7 @@ func (s *State) takeSpans(spans []fact.Span, at float64) {
 		return
 	}
 	var (
+		room    = s.roomToWait()
 		nowhere fact.Origin // of a span that came without one
 		edges   = thresholdsOf(s.opts.Objectives)
 		before  *fact.Origin
@@ -108,18 +114,30 @@ func (s *State) takeSpans(spans []fact.Span, at float64) {
 			continue
 		}
 		e.spans.matched[place]++
-		e.spans.take(span, edges, at)
+		if e.spans.take(span, edges, at, room > 0) {
+			room--
+		}
 	}
 }
 
-// take takes in a span of the engine.
-func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
+// roomToWait is how many spans more may wait, of whatever engine. It is counted anew for each round that brings some, from
+// what there is: between two of them spans are let go of in many ways.
+func (s *State) roomToWait() int {
+	room := maxWaitingInAll
+	for _, e := range s.engines {
+		room -= len(e.spans.waiting)
+	}
+	return room
+}
+
+// take takes in a span of the engine, and has it wait while there is room. It reports whether it waits.
+func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64, room bool) (waits bool) {
 	s.on = true
 	s.counts.Last = max(s.counts.Last, span.Received)
 	key := spanID{span.Trace, span.ID}
 	if s.cameBefore(key) {
 		s.counts.Duplicate++
-		return
+		return false
 	}
 	s.observe(span, edges, at)
 	if span.OutputTokens <= 1 {
@@ -129,7 +147,7 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 	case span.End < s.settled:
 		s.counts.Late++
 		s.spend(key)
-	case len(s.waiting) >= maxWaiting:
+	case !room || len(s.waiting) >= maxWaiting:
 		s.counts.Dropped++
 		s.spend(key)
 	default:
@@ -138,7 +156,9 @@ func (s *engineSpans) take(span *fact.Span, edges *spanEdges, at float64) {
 		}
 		s.known[key] = struct{}{}
 		s.waiting = append(s.waiting, waitingSpan{span.Request, key, span.Parent, span.Received, span.Call, span.Attributes})
+		return true
 	}
+	return false
 }
 
 func (s *engineSpans) cameBefore(id spanID) bool {

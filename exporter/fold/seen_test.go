@@ -144,6 +144,68 @@ func TestNoMoreSpansWaitThanFit(t *testing.T) {
 	}
 }
 
+// TestNoMoreSpansOfAllEnginesWaitThanFit: whatever comes for whichever engine, and however they are let go of, the spans
+// that wait are as many as fit in all, and none is dropped while there is room for it.
+func TestNoMoreSpansOfAllEnginesWaitThanFit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(54, 1))
+	var targets []fact.Target
+	for i := range 12 {
+		targets = append(targets, at(fmt.Sprint(i), fmt.Sprintf("http://10.0.1.%d:8000/metrics", i)))
+	}
+	s := listener()
+	id, full, over := 0, 0, uint64(0)
+	for round := range 150 {
+		now := 1000 + float64(100*round)
+		present := targets[:1+rng.IntN(len(targets))] // the others go, and are deleted with what they hold a window later
+		s.meet(Round{At: now, Targets: present})
+		before := s.totals()
+		name := present[rng.IntN(len(present))].ID
+		mine := len(s.engines[name].spans.waiting)
+		spans := make([]fact.Span, rng.IntN(40000))
+		for i := range spans {
+			id++
+			spans[i] = spanOf(id, now, &fact.Origin{Engine: name})
+		}
+		s.takeSpans(spans, now)
+		after := s.totals()
+		taken := min(len(spans), maxWaitingInAll-before.waiting, maxWaiting-mine)
+		if after.waiting != before.waiting+taken || after.dropped != before.dropped+uint64(len(spans)-taken) || after.waiting > maxWaitingInAll {
+			t.Fatalf("round %d: %d came while %d waited, %d of them at their engine: now %d wait, and %d were dropped", round, len(spans), before.waiting, mine, after.waiting, after.dropped-before.dropped)
+		}
+		if after.waiting == maxWaitingInAll {
+			full++
+			over += after.dropped - before.dropped
+		}
+		switch e := s.engines[name]; rng.IntN(6) {
+		case 0:
+			e.spans.release(func(*waitingSpan) bool { return rng.IntN(2) == 0 })
+		case 1:
+			off := s.opts
+			off.Spans = false
+			s.Reconfigure(off)
+			off.Spans = true
+			s.Reconfigure(off)
+		}
+	}
+	if full < 5 || over == 0 {
+		t.Errorf("full after %d rounds, and %d were dropped then: too seldom to tell", full, over)
+	}
+}
+
+// waits is how many spans wait and were dropped, of all engines.
+type waits struct {
+	waiting int
+	dropped uint64
+}
+
+func (s *State) totals() (n waits) {
+	for _, e := range s.engines {
+		n.waiting += len(e.spans.waiting)
+		n.dropped += e.spans.counts.Dropped
+	}
+	return n
+}
+
 func TestWindowsWaitWhileSpansCome(t *testing.T) {
 	s := listener()
 	s.meet(Round{At: 100, Targets: two})

@@ -46,7 +46,7 @@ type EngineSpans struct {
 	Late      uint64 // came after their window was committed: they count as unseen
 	Outside   uint64 // ended at a time that no window covers: before the first page, or while a process was replaced
 	Duplicate uint64 // came before, not long ago
-	Dropped   uint64 // more than is kept for one engine's open windows: they count as unseen
+	Dropped   uint64 // more than is kept for one engine's open windows, or for those of all engines: they count as unseen
 	OneToken  uint64 // sequences of at most one token: they have no TPOT and meet a TPOT clause by definition
 
 	// Of committed windows while spans were expected, in sequences.

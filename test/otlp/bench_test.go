@@ -19,7 +19,7 @@ import (
 // The load of the benchmark: engines at work together for a while, and a batch as vLLM's SDK sends it.
 const (
 	benchEngines = 8
-	benchEach    = 37 * 1024 // sequences of each engine: together as many as fit a buffer, and an engine's open windows
+	benchEach    = 31 * 1024 // sequences of each engine: together nearly as many as may wait for their windows
 	benchOthers  = 512 * 1024
 	benchTime    = 8 * time.Second
 	batchSize    = 512
