@@ -169,5 +169,9 @@ func TestGPUCost(t *testing.T) {
 		n.state.Reconfigure(o)
 		n.read(110, card("GPU-a", 10))
 		equal(t, "given up", n.told(), "a ; b ")
+		o.GPUStale = 15
+		n.state.Reconfigure(o)
+		n.read(115, card("GPU-a", 1e6), card("GPU-b", 0)).read(120, card("GPU-a", 1e6+500), card("GPU-b", 0))
+		near(t, "taken up again, counters go on from there", n.engine("a").Joules, 500)
 	})
 }

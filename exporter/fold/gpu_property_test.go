@@ -227,6 +227,9 @@ func checkShares(t *testing.T, seed uint64, s *Snapshot) {
 				t.Fatalf("seed %d: %s does not say that %s is shared", seed, e.ID, uuid)
 			}
 		}
+		if len(e.GPUs.UUIDs) == 0 && !e.Gone && (e.GPUs.Joules.Known || e.GPUs.Cost.Known) {
+			t.Fatalf("seed %d: %s has no GPU that is known, and uses %v", seed, e.ID, e.GPUs.Joules)
+		}
 		if (len(e.GPUs.UUIDs) == 0) != (joinRank(e.GPUs.Join) < 0) || len(e.GPUs.UUIDs) == 0 && e.GPUs.Why == "" && e.GPUs.Join != "" {
 			t.Fatalf("seed %d: %s is joined %+v", seed, e.ID, e.GPUs)
 		}

@@ -60,7 +60,7 @@ type ClaimSource struct {
 	At         float64 // of the newest good answer, which is used up to an hour; 0: none yet
 	Detail     string
 	Unresolved []Tally // devices whose name is no UUID, by why
-	Conflicts  uint64  // exclusive devices that several running pods hold by its account
+	Conflicts  uint64  // devices that one pod holds alone and another holds too, by its account now
 }
 
 // EngineGPUs is what belongs to an engine. The zero value: there are no GPUs to be joined. Counters run since Since; they

@@ -60,12 +60,10 @@ func (s *State) reconfigureGPUs(before *Options) {
 	if s.opts.GPUStale <= 0 {
 		s.gpus = gpuState{}
 	}
+	if before.Cost.Currency == s.opts.Cost.Currency {
+		return
+	}
 	for _, e := range s.engines {
-		if s.opts.GPUStale <= 0 {
-			e.gpus = engineGPUs{}
-		}
-		if before.Cost.Currency != s.opts.Cost.Currency {
-			e.gpus.cost = 0
-		}
+		e.gpus.cost = 0
 	}
 }

@@ -56,14 +56,17 @@ func (c *claimants) knows(t *fact.Target) bool {
 // exclusive reports whether a claim is to have its device alone.
 func exclusive(c *fact.DeviceClaim) bool { return c.Replica == "" && c.Claim == "" }
 
-// holders is how many containers hold a device; conflict says that several pods have it alone by the kubelet's account.
+// holders is how many containers hold a device; conflict says that one pod has it alone by the kubelet's account, and
+// another has it too.
 // The kubelet still lists pods that finished: where one of several is a target's, it is the one that lives.
 func (c *claimants) holders(device string) (containers int, conflict bool) {
 	var held []*fact.DeviceClaim
 	live := false
 	for i := range c.all {
-		if claim := &c.all[i]; claim.Device == device && claim.Unresolved == "" {
-			conflict = conflict || exclusive(claim) && slices.ContainsFunc(held, func(h *fact.DeviceClaim) bool { return exclusive(h) && !samePod(h, claim) })
+		if claim := &c.all[i]; claim.Device == device {
+			conflict = conflict || slices.ContainsFunc(held, func(h *fact.DeviceClaim) bool {
+				return (exclusive(h) || exclusive(claim)) && !samePod(h, claim)
+			})
 			live = live || exclusive(claim) && c.live[claim]
 			held = append(held, claim)
 		}

@@ -128,6 +128,8 @@ func TestJoin(t *testing.T) {
 			targets: two[:1], gpus: mig, want: "a only GPU-b MIG-1 MIG-2; GPU-a unmatched; MIG-1 only a; MIG-2 only a; GPU-b only a", says: []string{"is a MIG instance"}},
 		"several engines, and nothing decides": {
 			targets: two, want: "a ambiguous; b ambiguous; GPU-a ambiguous; GPU-b ambiguous", says: []string{"2 engines"}},
+		"several engines and a divided card, and nothing decides": {
+			targets: two, gpus: mig[:2], want: "a ambiguous; b ambiguous; GPU-a unmatched; MIG-1 ambiguous", says: []string{"2 engines"}},
 		"several engines of known pods, and the kubelet knows of no claims": {
 			targets: []fact.Target{engineIn("a", "p0"), engineIn("b", "p1")}, claims: none,
 			want: "a unmatched; b unmatched; GPU-a unmatched; GPU-b unmatched", says: []string{"its pod holds no GPU"}},
@@ -145,6 +147,9 @@ func TestJoin(t *testing.T) {
 			want: "a pod GPU-a shared; b pod GPU-a shared; GPU-a pod a b shared; GPU-b unmatched"},
 		"time slicing with a pod that is no engine": {
 			targets: []fact.Target{engineIn("a", "p0")}, claims: []fact.DeviceClaim{replica(claim("p0", "GPU-a"), "0"), replica(claim("notebook", "GPU-a"), "1")},
+			want: "a pod GPU-a shared; GPU-a pod a shared; GPU-b unmatched"},
+		"time slicing with another container of its pod": {
+			targets: []fact.Target{engineIn("a", "p0", "container", "vllm")}, claims: []fact.DeviceClaim{replica(claim("p0", "GPU-a"), "0"), by(replica(claim("p0", "GPU-a"), "1"), "embedder")},
 			want: "a pod GPU-a shared; GPU-a pod a shared; GPU-b unmatched"},
 		"all slices of a GPU that are held are one container's": {
 			targets: []fact.Target{engineIn("a", "p0")}, claims: []fact.DeviceClaim{replica(claim("p0", "GPU-a"), "0"), replica(claim("p0", "GPU-a"), "1")},
@@ -188,6 +193,20 @@ func TestJoinCases(t *testing.T) {
 		both := nodeOf(t, engineIn("a", "p0"), engineIn("b", "p1")).round(100, reading(100, card("GPU-a", 0)), claimed(100, claim("p0", "GPU-a"), claim("p1", "GPU-a")))
 		equal(t, "two that live", both.told(), "a pod GPU-a shared; b pod GPU-a shared; GPU-a pod a b shared")
 		equal(t, "their conflict", both.last.GPUSource.Claims.Conflicts, 1)
+	})
+	t.Run("a GPU that is shared on purpose is no conflict, one that is held whole and in part is", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			claims []fact.DeviceClaim
+			want   uint64
+		}{
+			"slices":                  {[]fact.DeviceClaim{replica(claim("p0", "GPU-a"), "0"), replica(claim("p1", "GPU-a"), "1")}, 0},
+			"containers of a pod":     {[]fact.DeviceClaim{claim("p0", "GPU-a"), by(claim("p0", "GPU-a"), "init")}, 0},
+			"a whole one and a slice": {[]fact.DeviceClaim{claim("p0", "GPU-a"), replica(claim("p1", "GPU-a"), "1")}, 1},
+			"a slice and a whole one": {[]fact.DeviceClaim{replica(claim("p1", "GPU-a"), "1"), claim("p0", "GPU-a")}, 1},
+		} {
+			n := nodeOf(t, engineIn("a", "p0")).round(100, reading(100, card("GPU-a", 0)), claimed(100, c.claims...))
+			equal(t, name, n.last.GPUSource.Claims.Conflicts, c.want)
+		}
 	})
 	t.Run("JON-05: when the kubelet's answer fails its last good one is used for an hour, and nothing goes down", func(t *testing.T) {
 		failed := func(at float64) *fact.DeviceClaims {
