@@ -79,7 +79,7 @@ func (e *Exporter) webView() web.View {
 	}
 	return web.View{
 		Snapshot: v.snapshot, Ended: v.ended, Interval: v.settings.Interval, Rounds: v.rounds, Missed: v.missed, Down: v.down,
-		Intervals: v.intervals, Inputs: shown,
+		Intervals: v.intervals, Inputs: shown, Currency: v.settings.GPUs.Cost.Currency,
 	}
 }
 

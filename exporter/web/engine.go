@@ -32,6 +32,8 @@ type enginePage struct {
 	Span    string
 	Spans   []trustRow // what became of its spans; none where none are taken in
 	Spreads []spread
+	GPUs    []gpuRow
+	GPUNote []trustRow // what holds for its GPUs together; none where no GPUs are known of
 }
 
 // windowTable has the judgement windows as numbers, newest first.
@@ -88,6 +90,7 @@ func (p *pageMaker) engine(id string) (enginePage, bool) {
 	out.Ledger = p.frame.ledger("Where the HTTP requests of "+p.frame.span()+" went", g.engines)
 	out.Trust = p.trust(g.engines)
 	out.Spans, out.Spreads = p.spanRows(e), p.spreads(e, objectives)
+	out.GPUs, out.GPUNote = p.engineGPUs(e)
 	out.Windows = windowsOf(e, objectives, p.now)
 	h := p.headline(out.Promises, nil)
 	if out.Row.PhaseClass != "good" || len(out.Promises) == 0 {

@@ -107,7 +107,7 @@ func (p *pageMaker) engineRow(e *fold.Engine) engineRow {
 	if c := coverage(e); c != "" {
 		r.Coverage = c
 	}
-	r.Remarks = remarks(e)
+	r.Remarks = append(remarks(e), gpuRemark(e)...)
 	if every := p.view.Intervals[e.ID]; every > 1.001*p.view.Interval.Seconds() {
 		r.Remarks = append(r.Remarks, "polled every "+duration(every)+" only: its page is dear")
 	}

@@ -264,6 +264,19 @@ func random(seed uint64) (View, []*slo.Objective) {
 		v.Snapshot.Unmatched = fold.Unmatched{Counts: []fold.Tally{{Name: pick(), Count: 7}, {Name: fold.UnmatchedPod, Count: 1}},
 			Last: []fold.UnmatchedOrigin{{Reason: fold.UnmatchedPod, Origin: fact.Origin{Peer: pick(), PodName: pick(), Engine: pick()}, At: now - 900*rng.Float64()}}}
 	}
+	if rng.IntN(2) == 0 {
+		odd := onGPUs().Snapshot
+		v.Snapshot.GPUs, v.Snapshot.GPUSource = odd.GPUs, odd.GPUSource
+		v.Snapshot.GPUSource.Up, v.Snapshot.GPUSource.Detail = rng.IntN(2) == 0, pick()
+		for i := range v.Snapshot.GPUs {
+			g := &v.Snapshot.GPUs[i]
+			g.UUID, g.Model, g.Join, g.Engines, g.Up = pick(), pick(), pick(), []string{pick(), "a0"}[:rng.IntN(3)], rng.IntN(2) == 0
+			g.MemoryUsed, g.SMActive = fact.Known(rng.Float64()*1e12), fact.Known(rng.Float64())
+		}
+		for i := range v.Snapshot.Engines {
+			v.Snapshot.Engines[i].GPUs = fold.EngineGPUs{Join: pick(), Why: pick(), Partial: pick(), UUIDs: []string{pick()}, Joules: fact.Known(rng.Float64() * 1e9)}
+		}
+	}
 	if rng.IntN(9) == 0 {
 		v.Snapshot = nil
 	}

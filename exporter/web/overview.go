@@ -57,6 +57,7 @@ type overview struct {
 	Engines  []engineRow
 	Trust    []trustRow
 	Strays   []strayRow
+	GPUs     []gpuRow // that are no engine's, or do not answer
 	Span     string
 }
 
@@ -79,7 +80,8 @@ func (p *pageMaker) overview() overview {
 	slices.SortStableFunc(o.Sections, func(a, b section) int { return int(b.worst) - int(a.worst) })
 	o.Promises = append(o.Promises, p.orphans(o.Promises)...)
 	slices.SortStableFunc(o.Promises, func(a, b promiseRow) int { return int(b.state) - int(a.state) })
-	o.Engines, o.Trust = p.engineRows(), append(p.trust(all(s)), p.intakeRows()...)
+	o.Engines, o.Trust = p.engineRows(), append(p.trust(all(s)), slices.Concat(p.intakeRows(), p.gpuSourceRows())...)
+	o.GPUs = p.strayGPUs()
 	if p.view.Inputs.Spans != nil {
 		o.Strays = p.strays()
 	}
@@ -190,6 +192,7 @@ func (p *pageMaker) alerts(rows []engineRow) []hint {
 	if p.view.Inputs.Spans != nil {
 		first = append(first, p.strayAlert()...)
 	}
+	first = append(first, p.gpuAlerts()...)
 	var out []hint
 	for i := range p.view.Snapshot.Engines {
 		e := &p.view.Snapshot.Engines[i]

@@ -76,7 +76,9 @@ func TestGoldenPages(t *testing.T) {
 			p, _ := m.slo("chat")
 			return render(t, "slo", p)
 		},
-		"missing": func() string { return render(t, "missing", maker(trouble(), chat()).missing("engine", "x<y")) },
+		"gpus":        func() string { return render(t, "overview", maker(onGPUs(), chat()).overview()) },
+		"gpus-engine": func() string { return gpuPage(t, onGPUs(), "a") },
+		"missing":     func() string { return render(t, "missing", maker(trouble(), chat()).missing("engine", "x<y")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			html := page()

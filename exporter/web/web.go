@@ -29,6 +29,7 @@ type View struct {
 	Down           map[string]fact.Poll // the failed polls of the round, by target
 	Intervals      map[string]float64   // seconds between two polls, by engine; those left out are polled in each round
 	Inputs         Inputs
+	Currency       string // of what GPUs cost; "" without a price
 }
 
 // Config is what the pages need. Logger may be left out.
