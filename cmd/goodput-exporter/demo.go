@@ -120,6 +120,7 @@ func demoConfiguration(f *fleet) (*config.Config, error) {
 	for _, e := range f.engines {
 		text += fmt.Sprintf("    - {id: %q, url: %q}\n", e.id, e.url())
 	}
+	text += f.gpus.config()
 	return config.Parse([]byte(text), "demo.yaml")
 }
 

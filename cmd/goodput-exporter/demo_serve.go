@@ -116,10 +116,16 @@ func spansURL(taken *intake) string {
 
 // newDemoExporter goes on with a state that has seen the past since started.
 func newDemoExporter(cfg *config.Config, state *fold.State, started time.Time, taken *intake, log *slog.Logger) (*exporter.Exporter, error) {
-	g, err := newGeneration(cfg, new(sync.WaitGroup), log)
+	running := new(sync.WaitGroup)
+	g, err := newGeneration(cfg, running, log)
 	if err != nil {
 		return nil, err
 	}
+	if err := g.readGPUs(nil, running, log); err != nil {
+		g.retire()
+		return nil, err
+	}
+	state.Reconfigure(g.options(0)) // the past that it has seen had no page of GPUs
 	settings := g.settings(state)
 	settings.Spans = taken
 	e, err := exporter.New(exporter.Config{

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
@@ -42,6 +45,24 @@ func (g *simGPUs) page() []byte {
 	defer g.fleet.mu.Unlock()
 	g.fleet.world.Run(unix(time.Now()))
 	return g.fleet.world.GPUPage(g.regime)
+}
+
+// config is what the demo's exporter is told of the GPUs: where their page is, whose they are, since no kubelet can say, and
+// what they cost, which is an example.
+func (g *simGPUs) config() string {
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	of := map[string][]string{}
+	for _, c := range g.fleet.world.GPUs() {
+		if !slices.Contains(of[c.Engine], c.UUID) {
+			of[c.Engine] = append(of[c.Engine], c.UUID)
+		}
+	}
+	text := fmt.Sprintf("gpu:\n  source: dcgm-exporter\n  url: %q\n  pod_resources: {enabled: false}\n  cost: {currency: EUR, per_gpu_hour: 2, per_kwh: 0.25}\n  engines:\n", g.url())
+	for _, id := range slices.Sorted(maps.Keys(of)) {
+		text += fmt.Sprintf("    %q: [%s]\n", id, strings.Join(of[id], ", "))
+	}
+	return text
 }
 
 func (g *simGPUs) close() {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,5 +151,29 @@ func TestFleetServesTheGPUs(t *testing.T) {
 	if resp, err := http.Get(url); err == nil {
 		resp.Body.Close()
 		t.Error("the port is open after the fleet was closed")
+	}
+}
+
+// TestDemoReadsItsGPUs: the demo's exporter finds the page of the fleet's GPUs, and knows which engine is on which of them.
+func TestDemoReadsItsGPUs(t *testing.T) {
+	d := startDemo(t, demoOptions{Scenario: "gpu-lost", Listen: "127.0.0.1:0"})
+	want := []string{`goodput_gpu_source_up{source="dcgm-exporter"} 1`, `goodput_engine_gpus{engine="a",join="uuid",`, `goodput_engine_cost_total{currency="EUR",engine="a"`}
+	var page string
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		_, page = fetch(t, d.url+"/metrics")
+		if !slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(page, s) }) {
+			break
+		}
+	}
+	for _, s := range want {
+		if !strings.Contains(page, s) {
+			t.Errorf("the page lacks %s", s)
+		}
+	}
+	if n := strings.Count(page, "\ngoodput_gpu_info{"); n != 2 {
+		t.Errorf("%d GPUs of 2", n)
+	}
+	if err := d.stop(); err != nil {
+		t.Error(err)
 	}
 }

@@ -94,7 +94,7 @@ type generation struct {
 	files   *file.Watcher // nil without files
 	ended   context.CancelFunc
 
-	gpus    *gpuSources // nil where GPUs are not asked for whatever the configuration says: in replays, recordings and the demo
+	gpus    *gpuSources // nil where GPUs are not asked for whatever the configuration says: in replays and recordings
 	release func()      // of gpus, once
 }
 
