@@ -77,7 +77,7 @@ func Build(o Options) (Groups, error) {
 		budgets.Rules = append(budgets.Rules, budgetLeft(&o.Objectives[i])...)
 		burns.Rules = append(burns.Rules, burn(&o.Objectives[i])...)
 	}
-	return Groups{shortRates(), long, spanRates(o.Objectives), budgets, latencies(), burns, {Name: "goodput-alerts-health", Interval: quickly, Rules: o.health()}}, nil
+	return Groups{shortRates(), long, spanRates(o.Objectives), gpuRates(), budgets, latencies(), burns, {Name: "goodput-alerts-health", Interval: quickly, Rules: o.health()}, {Name: "goodput-alerts-gpus", Interval: quickly, Rules: o.gpuAlerts()}}, nil
 }
 
 // How often rules are evaluated. Counters of objectives move once a minute, so nothing is gained by less than half of

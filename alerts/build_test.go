@@ -72,7 +72,7 @@ func TestRulesOfManyConfigurationsAreValid(t *testing.T) {
 }
 
 func TestRecordingRules(t *testing.T) {
-	for _, name := range []string{"recording", "rates", "spans"} {
+	for _, name := range []string{"recording", "rates", "spans", "gpus"} {
 		if err := judgeCommitted(t, name); err != nil {
 			t.Error(err)
 		}

@@ -112,7 +112,7 @@ func RecordingRules() []RecordingRule {
 			})
 		}
 	}
-	rules = append(rules, slices.Concat(spanRules(), classRules())...)
+	rules = append(rules, slices.Concat(spanRules(), classRules(), gpuRules())...)
 	const (
 		both     = "sequences; for metric=\"token_gap\" token gaps"
 		observed = "what never finished, or for ttft had no first token, is not observed"
