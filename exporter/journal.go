@@ -17,6 +17,7 @@ type journal struct {
 	engines map[string]*remembered
 	behind  bool
 	intake  rememberedIntake
+	gpus    rememberedGPUs
 }
 
 // remembered is what the journal knows of one engine.
@@ -68,6 +69,7 @@ func (j *journal) note(v *view, targets []fact.Target) {
 		}
 	}
 	j.noteUnmatched(&v.snapshot.Unmatched, v.snapshot.At)
+	j.noteGPUs(v.snapshot)
 }
 
 // pace logs that rounds were missed, and that they are on time again.
