@@ -25,6 +25,8 @@ type Batch struct {
 	Spans   []fact.Span // that stand for requests, in the order of the message
 	Other   uint64      // spans of other names
 	Refused []Refusal   // spans whose values cannot be true, sorted by reason
+
+	from map[string]sender // of the first of each reason
 }
 
 // Rejected is how many spans were refused.
@@ -39,12 +41,15 @@ func (b *Batch) Rejected() (n uint64) {
 type Error struct {
 	Outcome string // TooLarge, Malformed or Unsupported
 	Detail  string // for a person; holds nothing that the sender wrote
+
+	cause  cause
+	sender sender // as far as the resource was read
 }
 
 func (e *Error) Error() string { return e.Detail }
 
-func refuse(outcome, format string, args ...any) *Error {
-	return &Error{outcome, fmt.Sprintf(format, args...)}
+func refuse(outcome string, why cause, format string, args ...any) *Error {
+	return &Error{Outcome: outcome, Detail: fmt.Sprintf(format, args...), cause: why}
 }
 
 // Limits of one message. The numbers are generous: an SDK sends 512 spans of 12 attributes at once, a Collector 8,192,
@@ -91,7 +96,7 @@ func (d *Decoder) Decode(m Message) (Batch, error) {
 func (d *Decoder) decode(m Message) (b Batch, err *Error) {
 	defer func() {
 		if recover() != nil {
-			b, err = Batch{}, refuse(Malformed, "the message cannot be read: a mistake in the reader; please report it with a recording")
+			b, err = Batch{}, refuse(Malformed, causeReader, "the message cannot be read: a mistake in the reader; please report it with a recording")
 		}
 	}()
 	return d.read(m)
@@ -123,13 +128,14 @@ func (d *Decoder) read(m Message) (Batch, *Error) {
 	}
 	w := walk{d: d, peer: m.Peer, received: m.Received}
 	if err := w.request(body); err != nil {
+		err.sender = senderOf(w.resource)
 		return Batch{}, err
 	}
 	return w.batch, nil
 }
 
 func tooLarge(limit int64) *Error {
-	return refuse(TooLarge, "the message is larger than the %d bytes that spans.max_message allows, decompressed; all its spans are lost: let the sender make smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE), or raise the limit", limit)
+	return refuse(TooLarge, causeSize, "the message is larger than the %d bytes that spans.max_message allows, decompressed; all its spans are lost: let the sender make smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE), or raise the limit", limit)
 }
 
 // readable says whether the message is in JSON, or why it cannot be read, without looking at the body.
@@ -138,7 +144,7 @@ func (m *Message) readable() (json bool, err *Error) {
 		return false, err
 	}
 	if e := encoding(m.ContentEncoding); e != identity && e != gzipped {
-		return false, refuse(Unsupported, unknownEncoding)
+		return false, refuse(Unsupported, causeCompression, unknownEncoding)
 	}
 	return json, nil
 }
@@ -161,7 +167,7 @@ func isJSON(contentType string) (bool, *Error) {
 	case media == "application/json":
 		return true, nil
 	}
-	return false, refuse(Unsupported, "the content type is none of OTLP's; send application/x-protobuf or application/json")
+	return false, refuse(Unsupported, causeContentType, "the content type is none of OTLP's; send application/x-protobuf or application/json")
 }
 
 // The compressions that are read.

@@ -45,11 +45,11 @@ func (r *Receiver) serveGRPC(ctx context.Context) error {
 		grpc.WaitForHandlers(true),
 	}
 	if r.settings.Load().CertFile != "" {
-		options = append(options, grpc.Creds(credentials.NewTLS(r.tls("h2"))))
+		options = append(options, grpc.Creds(credentials.NewTLS(r.tls(GRPC))))
 	}
 	server := grpc.NewServer(options...)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(r.grpc) }()
+	go func() { failed <- server.Serve(r.greet(r.grpc, GRPC)) }()
 	select {
 	case err := <-failed:
 		server.Stop()
@@ -86,7 +86,7 @@ func (r *Receiver) exportGRPC(_ any, stream grpc.ServerStream) error {
 func (r *Receiver) call(stream grpc.ServerStream, from string) answer {
 	s := r.settings.Load()
 	if method, _ := grpc.MethodFromServerStream(stream); method != exportMethod {
-		return onlyTraces
+		return otherMethod
 	}
 	var shown string
 	if md, ok := metadata.FromIncomingContext(stream.Context()); ok {
@@ -137,11 +137,11 @@ func (r *Receiver) receive(stream grpc.ServerStream, limit int64) (*received, *a
 			return &x.m, nil
 		}
 		if status.Code(x.err) == codes.ResourceExhausted {
-			return nil, &answer{outcome: TooLarge, detail: tooLarge(limit).Detail}
+			return nil, &answer{outcome: TooLarge, cause: causeSize, detail: tooLarge(limit).Detail}
 		}
-		return nil, &answer{outcome: Broken, detail: "the message ended before its end"}
+		return nil, &cutShort
 	case <-late.C:
-		return nil, &answer{outcome: Broken, detail: "the message did not arrive within " + readTime.String()}
+		return nil, &tooSlow
 	}
 }
 
@@ -210,7 +210,7 @@ func (e encodings) HandleRPC(_ context.Context, s stats.RPCStats) {
 			if in.RemoteAddr != nil {
 				from = peer(in.RemoteAddr.String())
 			}
-			e.r.finish(GRPC, from, answer{outcome: Unsupported, detail: unknownEncoding})
+			e.r.finish(GRPC, from, unknownCoded)
 		}
 	}
 }

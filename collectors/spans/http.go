@@ -47,9 +47,9 @@ func (r *Receiver) serveHTTP(ctx context.Context) error {
 		},
 		ErrorLog: log.New(debugLog{r.log}, "", 0),
 	}
-	l := r.http
+	l := r.greet(r.http, HTTP)
 	if r.settings.Load().CertFile != "" {
-		l = tls.NewListener(l, r.tls("http/1.1"))
+		l = tls.NewListener(l, r.tls(HTTP))
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -68,16 +68,6 @@ func (r *Receiver) serveHTTP(ctx context.Context) error {
 	<-failed
 	connections.Wait()
 	return nil
-}
-
-// tls asks for the certificates of the settings in force at each handshake.
-func (r *Receiver) tls(protocol string) *tls.Config {
-	return &tls.Config{
-		NextProtos: []string{protocol}, MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return r.settings.Load().access.handshake(protocol), nil
-		},
-	}
 }
 
 // debugLog is where the server's remarks on connections go: anyone who connects can make it say something.
@@ -99,12 +89,18 @@ func (r *Receiver) handle(w http.ResponseWriter, q *http.Request) {
 // export reads one message and takes its spans.
 func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (status int, _ answer) {
 	s := r.settings.Load()
-	if q.URL.Path != tracesPath {
-		return http.StatusNotFound, onlyTraces
+	if isGRPC(q) {
+		w.Header().Set("Connection", "close") // what follows is frames
+		return http.StatusUnsupportedMediaType, grpcToHTTP
 	}
-	if q.Method != http.MethodPost {
+	switch {
+	case signalPaths[q.URL.Path]:
+		return http.StatusNotFound, otherSignal
+	case q.URL.Path != tracesPath:
+		return http.StatusNotFound, otherPath
+	case q.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		return http.StatusMethodNotAllowed, onlyTraces
+		return http.StatusMethodNotAllowed, otherMethod
 	}
 	if !s.access.admits(q.Header.Get("Authorization")) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -114,7 +110,7 @@ func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (
 		Peer: from, Path: tracesPath, ContentType: q.Header.Get("Content-Type"), ContentEncoding: q.Header.Get("Content-Encoding"),
 	}
 	if _, err := m.readable(); err != nil {
-		return http.StatusUnsupportedMediaType, answer{outcome: err.Outcome, detail: err.Detail}
+		return http.StatusUnsupportedMediaType, err.answer()
 	}
 	if !r.door.enter() {
 		return http.StatusServiceUnavailable, busy
@@ -138,6 +134,13 @@ func (r *Receiver) export(w http.ResponseWriter, q *http.Request, from string) (
 	return httpStatus(a.outcome), a
 }
 
+// isGRPC recognises gRPC by the preface of its connection, which the server hands on as a request, or by what it says of
+// itself where something on the way made HTTP/1.1 of it.
+func isGRPC(q *http.Request) bool {
+	preface := q.Method == "PRI" && q.ProtoMajor == 2
+	return preface || strings.HasPrefix(q.Header.Get("Content-Type"), "application/grpc")
+}
+
 // maxDiscard is how much of a body over a limit is read and forgotten, bytes.
 const maxDiscard = 64 << 20
 
@@ -147,14 +150,14 @@ func failure(body io.Reader, err error, limit int64) (int, answer) {
 	switch {
 	case errors.Is(err, errLimit):
 		io.CopyN(io.Discard, body, maxDiscard)
-		return http.StatusRequestEntityTooLarge, answer{outcome: TooLarge, detail: tooLarge(limit).Detail}
+		return http.StatusRequestEntityTooLarge, answer{outcome: TooLarge, cause: causeSize, detail: tooLarge(limit).Detail}
 	case errors.Is(err, errCrowded):
 		io.CopyN(io.Discard, body, maxDiscard)
 		return http.StatusServiceUnavailable, busy
 	}
-	a := answer{outcome: Broken, detail: "the message ended before its end"}
+	a := cutShort
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
-		a.detail = "the message did not arrive within " + readTime.String()
+		a = tooSlow
 	}
 	return http.StatusRequestTimeout, a
 }

@@ -27,14 +27,14 @@ func inflate(to, body []byte, limit int64) ([]byte, *Error) {
 	z := unzippers.Get().(*gzip.Reader)
 	defer unzippers.Put(z)
 	if err := z.Reset(bytes.NewReader(body)); err != nil {
-		return to, refuse(Malformed, "the message says that it is gzipped and is not")
+		return to, refuse(Malformed, causeGzip, "the message says that it is gzipped and is not")
 	}
 	to, err := readAll(to, z, limit)
 	switch {
 	case errors.Is(err, errLimit):
 		return to, tooLarge(limit)
 	case err != nil:
-		return to, refuse(Malformed, "the message's gzip is damaged or cut short")
+		return to, refuse(Malformed, causeGzip, "the message's gzip is damaged or cut short")
 	}
 	return to, nil
 }

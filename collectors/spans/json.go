@@ -23,7 +23,7 @@ func fromJSON(text []byte) ([]byte, *Error) {
 		return nil, large
 	}
 	if err != nil {
-		return nil, refuse(Malformed, "the message is not an OTLP export of traces in JSON: %s", where(err))
+		return nil, refuse(Malformed, causeJSON, "the message is not an OTLP export of traces in JSON: %s", where(err))
 	}
 	return tagged(nil, requestResourceSpans, request.ResourceSpans), nil
 }

@@ -24,7 +24,7 @@ func (w *walk) readResource() (err *Error) {
 			continue
 		}
 		if n++; n > maxAttributes {
-			return refuse(TooLarge, "a resource has more than %d attributes", maxAttributes)
+			return refuse(TooLarge, causeParts, "a resource has more than %d attributes", maxAttributes)
 		}
 		key, v, err := keyValue(f.bytes)
 		if err != nil {

@@ -52,6 +52,10 @@ func (w *walk) span(data []byte) (err *Error) {
 	if no != nil {
 		if known, first := w.refused.add(no.reason, 1); first {
 			known.Example = no.text()
+			if w.batch.from == nil {
+				w.batch.from = map[string]sender{}
+			}
+			w.batch.from[no.reason] = senderOf(w.resource)
 		}
 		return nil
 	}

@@ -59,6 +59,7 @@ type Receiver struct {
 	door     door
 	buffer   buffer
 	counts   counts
+	news     news
 	full     atomic.Bool // the last message found no room
 
 	receiving sync.WaitGroup // goroutines that wait for a message over gRPC

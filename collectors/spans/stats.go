@@ -16,7 +16,7 @@ const (
 	Partial      = "partial"      // some spans were refused: for their values, or because the message is larger than the buffer
 	TooLarge     = "too_large"    // over a limit of size or number; how many spans were lost is not known
 	Malformed    = "malformed"    // not an OTLP export of traces
-	Unsupported  = "unsupported"  // another signal, method, path, content type or compression
+	Unsupported  = "unsupported"  // another signal, method, path, content type or compression, or another protocol than is spoken there
 	Unauthorized = "unauthorized" // no token, or another one
 	Full         = "full"         // no room in the buffer for its spans; the sender was told to come again
 	Busy         = "busy"         // too many messages at once; the sender was told to come again
@@ -69,16 +69,13 @@ type counts struct {
 	refusals refusals
 }
 
-// message counts one and reports whether it is the first of its kind.
-func (c *counts) message(protocol, outcome string) (first bool) {
+func (c *counts) message(protocol, outcome string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.messages == nil {
 		c.messages = map[[2]string]uint64{}
 	}
-	key := [2]string{protocol, outcome}
-	c.messages[key]++
-	return c.messages[key] == 1
+	c.messages[[2]string{protocol, outcome}]++
 }
 
 func (c *counts) add(what string, n uint64) {
@@ -93,17 +90,15 @@ func (c *counts) add(what string, n uint64) {
 	c.spans[what] += n
 }
 
-// refused adds the refusals of a message and returns those that are the first of their reason.
-func (c *counts) refused(all []Refusal) (first []Refusal) {
+// refused adds the refusals of a message.
+func (c *counts) refused(all []Refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range all {
 		if known, isFirst := c.refusals.add(x.Reason, x.Count); isFirst {
 			known.Example = x.Example
-			first = append(first, x)
 		}
 	}
-	return first
 }
 
 func (c *counts) read(s *Stats) {

@@ -103,15 +103,15 @@ func (t *toll) refund() {
 // answer is what the sender is told.
 type answer struct {
 	outcome  string
+	cause    cause  // "" for OK, Partial and Full
+	sender   sender // as far as it is known, for the log
 	rejected uint64 // spans, of Partial
 	detail   string // "" for OK
 }
 
-var busy = answer{outcome: Busy, detail: "too many messages at once; come again"}
-
-var unauthorized = answer{outcome: Unauthorized, detail: "a bearer token is asked for, and none or another one was shown; set OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN"}
-
-var onlyTraces = answer{outcome: Unsupported, detail: "only traces are taken: over HTTP by POST to /v1/traces, over gRPC by opentelemetry.proto.collector.trace.v1.TraceService/Export"}
+func (e *Error) answer() answer {
+	return answer{outcome: e.Outcome, cause: e.cause, sender: e.sender, detail: e.Detail}
+}
 
 // take takes the spans of a message that was read.
 func (r *Receiver) take(s *settings, m Message) answer {
@@ -124,7 +124,7 @@ func (r *Receiver) take(s *settings, m Message) answer {
 	b, err := s.decoder.decode(m)
 	<-r.door.decoding
 	if err != nil {
-		return answer{outcome: err.Outcome, detail: err.Detail}
+		return err.answer()
 	}
 	taken, again := r.buffer.add(b.Spans)
 	over := uint64(len(b.Spans) - taken)
@@ -135,11 +135,15 @@ func (r *Receiver) take(s *settings, m Message) answer {
 	r.counts.add(Taken, uint64(taken))
 	r.counts.add(OtherName, b.Other)
 	r.counts.add(Refused, b.Rejected())
-	for _, first := range r.counts.refused(b.Refused) {
-		r.log.Warn("spans are refused: their values cannot be true; only the first of each reason is logged", "reason", first.Reason, "example", first.Example, "peer", m.Peer)
+	r.counts.refused(b.Refused)
+	for _, x := range b.Refused {
+		if r.news.is("span", x.Reason) {
+			r.log.Warn("spans are refused: their values cannot be true; one of each reason is logged, and again after an hour without",
+				append([]any{"reason", x.Reason, "example", x.Example}, b.from[x.Reason].attributes(m.Peer)...)...)
+		}
 	}
 	if rejected := over + b.Rejected(); rejected > 0 {
-		return answer{Partial, rejected, explain(over, b.Refused)}
+		return answer{outcome: Partial, rejected: rejected, detail: explain(over, b.Refused)}
 	}
 	return answer{outcome: OK}
 }
@@ -156,10 +160,11 @@ func explain(over uint64, refused []Refusal) string {
 	return strings.Join(all, "; ")
 }
 
-// finish counts a message and logs what a person should know: what goes wrong, the first time. That the buffer is full is a
+// finish counts a message and logs what a person should know: what goes wrong, once for each cause
+// until it has been away for an hour. That the buffer is full is a
 // matter of the counters: under load it comes and goes with every round.
 func (r *Receiver) finish(protocol, peer string, a answer) {
-	first := r.counts.message(protocol, a.outcome)
+	r.counts.message(protocol, a.outcome)
 	switch a.outcome {
 	case OK, Partial:
 		if r.full.Load() && r.full.CompareAndSwap(true, false) {
@@ -170,8 +175,9 @@ func (r *Receiver) finish(protocol, peer string, a answer) {
 			r.log.Debug("no room for spans: senders are told to come again; raise spans.buffer if this goes on", "protocol", protocol, "peer", peer)
 		}
 	default:
-		if first {
-			r.log.Warn("a message with spans was not taken; only the first of each kind is logged", "protocol", protocol, "outcome", a.outcome, "why", a.detail, "peer", peer)
+		if r.news.is(protocol, string(a.cause)) {
+			r.log.Warn("a message with spans was not taken; one of each cause is logged, and again after an hour without",
+				append([]any{"protocol", protocol, "outcome", a.outcome, "cause", string(a.cause), "why", a.detail}, a.sender.attributes(peer)...)...)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (f *field) next(data []byte) (rest []byte, err *Error) {
 }
 
 func errWire() *Error {
-	return refuse(Malformed, "the message is not an OTLP export of traces: its protobuf ends in the middle of a field or has one that cannot be")
+	return refuse(Malformed, causeProtobuf, "the message is not an OTLP export of traces: its protobuf ends in the middle of a field or has one that cannot be")
 }
 
 // walk is the reading of one message.
@@ -176,7 +176,7 @@ func (w *walk) expect(n int) {
 // count bounds the work that a message of empty parts makes.
 func count(n *int) *Error {
 	if *n++; *n > maxSpans {
-		return refuse(TooLarge, "the message has more than %d spans, or resources and scopes; all are lost: let the sender make smaller batches", maxSpans)
+		return refuse(TooLarge, causeParts, "the message has more than %d spans, or resources and scopes; all are lost: let the sender make smaller batches", maxSpans)
 	}
 	return nil
 }
