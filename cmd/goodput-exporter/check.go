@@ -37,6 +37,7 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 			fmt.Fprintf(buffered, "# %s\n", idle)
 		}
 		checkSpans(cfg, buffered)
+		checkGPUs(cfg, buffered)
 		if err := checkFiles(cfg, buffered); err != nil {
 			return errors.Join(err, buffered.Flush())
 		}

@@ -150,3 +150,18 @@ func TestTheReducerIsToldOfGPUs(t *testing.T) {
 		t.Errorf("with none: %v, %v", o.GPUStale, o.EngineGPUs)
 	}
 }
+
+func TestCheckSaysThatTheChildIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for section, want := range map[string]string{
+		"":                             "",
+		"gpu: {source: dcgm-exporter}": "",
+		"gpu: {source: dcgm}":          "# gpu.source: goodput-dcgm is neither beside this program nor on the PATH of this machine; install it where the exporter runs, or name it under gpu.dcgm.command\n",
+		"gpu: {source: dcgm, dcgm: {command: /nowhere/goodput-dcgm}}": "# gpu.dcgm.command: /nowhere/goodput-dcgm cannot be run on this machine; see that it is there and executable where the exporter runs\n",
+	} {
+		var out strings.Builder
+		if checkGPUs(configuredGPUs(t, section), &out); out.String() != want {
+			t.Errorf("%q: got %q, want %q", section, out.String(), want)
+		}
+	}
+}
