@@ -184,11 +184,12 @@ func TestLostGPU(t *testing.T) {
 	}
 }
 
-// TestDriverReload: all counters of the engine's cards begin anew, and of no others; the truth goes on.
+// TestDriverReload: all counters of the engine's cards begin anew, and of no others, such as one
+// whose engine is replaced and nothing else; the truth goes on.
 func TestDriverReload(t *testing.T) {
 	c := watchGPUs(func(c *Config) {
 		c.Engines = append(c.Engines, Engine{ID: "b", Model: "m", Step: H100})
-		c.Outages = []Outage{{Engine: "a", After: 50, Down: 20, Reload: true}}
+		c.Outages = []Outage{{Engine: "a", After: 50, Down: 20, Reload: true}, {Engine: "b", After: 50, Down: 20}}
 		c.GPUEvents = []GPUEvent{{Engine: "a", After: 10, Throttle: SoftwareThermal, For: 20, Slow: 1.2}, {Engine: "a", After: 10, Throttle: PowerCap, For: 20, Slow: 1.2}, {Engine: "a", After: 5, XID: 13}}
 	})
 	w := build(t, c)
