@@ -10,9 +10,10 @@ import (
 // calls is how the sequences of a window are of calls, and calls of requests that their callers tried more than once.
 //
 // The n sequences of one call share its id and its place in the caller's trace: they are one attempt. Calls of one trace
-// are attempts of one request. An engine that is called without a trace begins one for each sequence, so there only the
-// id of the call tells. Attempts in two windows are two requests, and so are calls of one trace that began together, such
-// as the prompts of a batch: no one tries again before there was a first.
+// whose prompts are equally long are attempts of one request: who tries again sends the same prompt, and the steps of an
+// agent seldom have as many tokens. An engine that is called without a trace begins one for each sequence, so there only
+// the id of the call tells. Attempts in two windows are two requests, and so are calls of one trace that began together,
+// such as the prompts of a batch: no one tries again before there was a first.
 type calls struct {
 	attempts, logical uint64
 	of                []attempt // of the window's spans, in their order
@@ -94,7 +95,8 @@ func compareCalls(a, b *waitingSpan) int {
 		}
 		return -1
 	case traced:
-		return cmp.Or(bytes.Compare(a.trace[:], b.trace[:]), bytes.Compare(a.parent[:], b.parent[:]), strings.Compare(a.call, b.call))
+		return cmp.Or(bytes.Compare(a.trace[:], b.trace[:]), cmp.Compare(a.PromptTokens, b.PromptTokens),
+			bytes.Compare(a.parent[:], b.parent[:]), strings.Compare(a.call, b.call))
 	case a.call != "" || b.call != "":
 		return strings.Compare(a.call, b.call)
 	}
@@ -104,7 +106,7 @@ func compareCalls(a, b *waitingSpan) int {
 // sameRequest reports whether two spans are of attempts of one request.
 func sameRequest(a, b *waitingSpan) bool {
 	if a.traced() && b.traced() {
-		return a.trace == b.trace
+		return a.trace == b.trace && a.PromptTokens == b.PromptTokens
 	}
 	return compareCalls(a, b) == 0
 }

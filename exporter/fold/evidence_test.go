@@ -20,12 +20,16 @@ type traced struct {
 }
 
 // trace gives every finished sequence of a world its span. Some callers try again: a later request is then of the trace of
-// an earlier one. One in five comes with a tenant. Spans leave an engine in batches, and what has not left when the process
+// an earlier one, with its prompt. Others do something else in one trace, with a prompt of its own. One in five comes with a tenant. Spans leave an engine in batches, and what has not left when the process
 // dies is lost with it.
 func (w *world) trace(rng *rand.Rand) []traced {
 	var out []traced
 	origin := &fact.Origin{Peer: "10.0.0.1"}
-	var earlier [][16]byte
+	type try struct {
+		trace  [16]byte
+		prompt int
+	}
+	var earlier []try
 	next := func() (id uint64) { return rng.Uint64() | 1 }
 	for i := range w.requests {
 		q := &w.requests[i]
@@ -33,12 +37,19 @@ func (w *world) trace(rng *rand.Rand) []traced {
 		var trace [16]byte
 		var parent [8]byte
 		binary.BigEndian.PutUint64(trace[:], next())
+		prompt := 0
+		if len(q.sequences) > 0 {
+			prompt = q.sequences[0].prompt
+		}
 		if rng.IntN(3) == 0 {
 			binary.BigEndian.PutUint64(parent[:], next())
 			if len(earlier) > 0 && rng.IntN(2) == 0 {
-				trace = earlier[len(earlier)-1-rng.IntN(min(4, len(earlier)))]
+				before := earlier[len(earlier)-1-rng.IntN(min(4, len(earlier)))]
+				if trace = before.trace; rng.IntN(3) > 0 {
+					prompt = before.prompt
+				}
 			}
-			earlier = append(earlier, trace)
+			earlier = append(earlier, try{trace, prompt})
 		}
 		var attributes []fact.Attribute
 		if rng.IntN(5) == 0 {
@@ -46,6 +57,7 @@ func (w *world) trace(rng *rand.Rand) []traced {
 		}
 		for j := range q.sequences {
 			s := &q.sequences[j]
+			s.prompt = prompt
 			if q.outcome != finishes || s.end >= died {
 				continue
 			}

@@ -42,7 +42,7 @@ func (r *seenRun) truth(o *slo.Objective, from, to float64) truth {
 			began := x.span.Start()
 			earliest, again := began, false
 			for _, y := range in {
-				if y.span.Trace == x.span.Trace && y.span.Parent != [8]byte{} {
+				if y.span.Trace == x.span.Trace && y.span.Parent != [8]byte{} && y.prompt == x.prompt {
 					earliest = min(earliest, y.span.Start())
 					again = again || y.span.Start() > began+1e-3
 				}

@@ -341,3 +341,16 @@ func TestPromptsOfABatchAreRequestsOfTheirOwn(t *testing.T) {
 	equal(t, "attempts", s.engine().Spans.Attempts, 3)
 	equal(t, "logical", s.engine().Spans.Logical, 3)
 }
+
+func TestStepsOfAnAgentAreRequestsOfTheirOwn(t *testing.T) {
+	o := objective_("x", 0.25, 0.025)
+	o.Policy.Retries = slo.RetriesLogical
+	steps := each(spansAt(110, 115, 120), func(i int, s *fact.Span) {
+		s.Trace, s.Parent, s.Call, s.PromptTokens = [16]byte{9}, [8]byte{byte(i + 1)}, fmt.Sprint("step", i), []int{40, 4000, 40}[i]
+	})
+	s := hear(t, o).page(100, done(0)).heard(145, steps...).page(160, done(3)).heard(171)
+	equal(t, "the one with the same prompt is a try of the first, whatever came in between", s.windows[0].Requests, 2)
+	equal(t, "the one with another prompt has not waited, and the other has", s.windows[0].Lower, 1)
+	equal(t, "attempts", s.engine().Spans.Attempts, 3)
+	equal(t, "logical", s.engine().Spans.Logical, 2)
+}
