@@ -21,9 +21,9 @@ func (j *journal) noteGPUs(s *fold.Snapshot) {
 	src := &s.GPUSource
 	if src.Name == "dcgm-exporter" && src.Reason != fact.ReasonStarting {
 		edge(&j.gpus.source, src.Up, func() {
-			j.log.Info("GPU telemetry is there", "source", src.Name)
+			j.log.Info("GPU telemetry is there", "gpu_source", src.Name)
 		}, func() {
-			j.log.Warn("GPU telemetry is not there", "source", src.Name, "reason", src.Reason, "detail", src.Detail)
+			j.log.Warn("GPU telemetry is not there", "gpu_source", src.Name, "reason", src.Reason, "detail", src.Detail)
 		})
 	}
 	if c := &src.Claims; c.Asked {

@@ -34,9 +34,9 @@ func TestEachChangeOfGPUsIsLoggedOnce(t *testing.T) {
 		"a page comes and goes": {
 			rounds: []fold.Snapshot{{GPUSource: page(true)}, {GPUSource: page(true)}, {GPUSource: page(false)}, {GPUSource: page(false)}, {GPUSource: page(true)}},
 			want: []string{
-				"level=INFO msg=\"GPU telemetry is there\" source=dcgm-exporter",
-				"level=WARN msg=\"GPU telemetry is not there\" source=dcgm-exporter reason=refused detail=\"nothing listens\"",
-				"level=INFO msg=\"GPU telemetry is there\" source=dcgm-exporter",
+				"level=INFO msg=\"GPU telemetry is there\" gpu_source=dcgm-exporter",
+				"level=WARN msg=\"GPU telemetry is not there\" gpu_source=dcgm-exporter reason=refused detail=\"nothing listens\"",
+				"level=INFO msg=\"GPU telemetry is there\" gpu_source=dcgm-exporter",
 			},
 		},
 		"the kubelet falls silent": {
