@@ -49,7 +49,7 @@ func TestSchema(t *testing.T) {
 // TestBoards holds the boards as wholes to what links and imports need.
 func TestBoards(t *testing.T) {
 	boards := committed(t)
-	for i, uid := range []string{"goodput-promise", "goodput-engine"} {
+	for i, uid := range []string{"goodput-promise", "goodput-engine", "goodput-gpu"} {
 		b := boards[i]
 		if b.UID != uid {
 			t.Errorf("%s: the uid is %q; bookmarks and links have %q", b.Title, b.UID, uid)

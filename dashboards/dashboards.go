@@ -14,6 +14,7 @@ import (
 const (
 	GoodputUID = "goodput-promise"
 	EngineUID  = "goodput-engine"
+	GPUUID     = "goodput-gpu"
 )
 
 // schema is the version of the dashboard format that Grafana 10.0 writes. Later ones migrate it when they load it; a
@@ -35,6 +36,7 @@ func Build() ([]Board, error) {
 	}{
 		{"goodput.json", goodputBoard()},
 		{"engine.json", engineBoard()},
+		{"gpu.json", gpuBoard()},
 	} {
 		d, err := b.builder.Build()
 		if err != nil {

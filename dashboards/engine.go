@@ -28,6 +28,14 @@ func engineBoard() *builder {
 		WithPanel(tokenThroughput()).
 		WithPanel(lengthMix()).
 		WithPanel(finishedTokens()).
+		WithRow(section("GPUs under the engines", "")).
+		WithPanel(engineGPUHeld()).
+		WithPanel(engineGPUActivity()).
+		WithPanel(engineGPUPower()).
+		WithPanel(engineGPUMemory()).
+		WithPanel(engineGPUThrottle()).
+		WithPanel(engineJoules()).
+		WithPanel(engineGPUErrors()).
 		WithRow(section("Evidence of spans, all chosen engines", "")).
 		WithPanel(completeness()).
 		WithPanel(matched()).

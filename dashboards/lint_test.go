@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	population = regexp.MustCompile(`(?i)sequences|requests|tokens|engine|polls|rounds|pages|histogram|alerts|series|objectives|ledgers|KV cache blocks|exporters`)
+	population = regexp.MustCompile(`(?i)sequences|requests|tokens|engine|polls|rounds|pages|histogram|alerts|series|objectives|ledgers|KV cache blocks|exporters|GPU`)
 	timeOf     = regexp.MustCompile(`range|\d min|now|over time|own window`)
 	// derived are series that are no counts: adding them, or taking their mean, makes a number that nobody measured.
 	derived = regexp.MustCompile(`quantile|_ratio\b|:ratio|coverage`)
 	literal = regexp.MustCompile(`[})]\s*\[[^$\]]*\]`)
 	counted = regexp.MustCompile(`((_total|_bucket|_sum|_count)|` + strings.Join(native, "|") + `)\{`)
 	// halves are ends of intervals. Of a class's good tokens only the lower end is counted.
-	halves = regexp.MustCompile(`(qualified_requests|slo_qualified_tokens|missed_tokens|class_requests|quantile|budget_left|share)_lower`)
+	halves = regexp.MustCompile(`(qualified_requests|slo_qualified_tokens|missed_tokens|class_requests|quantile|budget_left|share|per_qualified_token|per_qualified_request)_lower`)
 )
 
 // rules are what every panel is held to. Each has an example that it must refuse: a change to a panel that obeys.

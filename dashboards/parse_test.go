@@ -62,7 +62,7 @@ type targetJSON struct {
 func committed(t *testing.T) []boardJSON {
 	t.Helper()
 	var all []boardJSON
-	for _, file := range []string{"goodput.json", "engine.json"} {
+	for _, file := range []string{"goodput.json", "engine.json", "gpu.json"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

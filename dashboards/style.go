@@ -34,6 +34,11 @@ const (
 	mixedRate    = "suffix: /s" // where the legend names the unit of each line
 	tokensRate   = "suffix: tok/s"
 	tokens       = "suffix: tok"
+	octets       = units.BytesIEC
+	octetsRate   = units.BytesPerSecondIEC
+	watts        = units.Watt
+	celsius      = units.Celsius
+	hertz        = units.Hertz
 )
 
 // Colours mean the same on every panel.

@@ -15,7 +15,7 @@ func TestGenerateDashboards(t *testing.T) {
 	if status := run(context.Background(), []string{"generate", "dashboards", "--dir", dir}, &out, &notes); status != 0 {
 		t.Fatalf("status %d: %s", status, notes.String())
 	}
-	for _, name := range []string{"goodput.json", "engine.json"} {
+	for _, name := range []string{"goodput.json", "engine.json", "gpu.json"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

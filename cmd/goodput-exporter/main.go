@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	rules.Flag("output", "File to write to; standard output by default.").StringVar(&ruled.Output)
 	rules.Flag("job", "The job that scrapes the exporters.").Default(alerts.DefaultJob).StringVar(&ruled.Job)
 	rules.Flag("node-label", "The label of a target that names the node and outlives a restart of the exporter.").Default(alerts.DefaultNodeLabel).StringVar(&ruled.NodeLabel)
-	boards := generate.Command("dashboards", "Write the Grafana dashboards, goodput.json and engine.json.")
+	boards := generate.Command("dashboards", "Write the Grafana dashboards, goodput.json, engine.json and gpu.json.")
 	boardsDir := boards.Flag("dir", "Directory to write to.").Default("dashboards").String()
 
 	command, err := app.Parse(args)

@@ -45,7 +45,7 @@ type variable struct {
 func boards(t *testing.T) []board {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root(t), "dashboards/*.json"))
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Fatalf("dashboards/*.json: %v, %v", files, err)
 	}
 	var all []board
@@ -183,7 +183,7 @@ func (b board) options(t *testing.T, r *replayed) choices {
 			t.Fatalf("%s: variable %s asks %q", b.Title, v.Name, text)
 		}
 		values, err := r.labelValues(parts[1], parts[2], r.when)
-		if err != nil || len(values) == 0 {
+		if err != nil || len(values) == 0 && (v.Name != "gpu" || r.page) {
 			t.Errorf("%s: variable %s offers nothing: %v", b.Title, v.Name, err)
 		}
 		found[v.Name] = values

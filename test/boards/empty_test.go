@@ -74,6 +74,7 @@ var mayBeEmpty = []struct {
 	{why: "as above", exact: true, panel: "Requests with a span", worlds: withoutSpans},
 	{why: "as above", exact: true, panel: "Share of sequences with a span whose", worlds: withoutSpans},
 	{why: "no objective has a clause on it there", panel: "whose end-to-end latency is at most", worlds: []string{"fleet", onceAMinute}},
+	{why: "a replay reads no GPUs: a page that has some is asked", panel: "GPU", worlds: withoutGPUs},
 	{why: "a replay has no receiver: a running exporter is asked", panel: "Spans that came to the exporters", worlds: everywhere},
 	{why: "as above", panel: "Messages with spans to the exporters", worlds: everywhere},
 	{why: "as above", panel: "Spans that wait for the next round", worlds: everywhere},

@@ -19,7 +19,8 @@ type world struct {
 	spans     bool   // the recording's spans are taken in, and the objective has classes
 	scenario  string // of the demo; "" for a recording
 	hours     string
-	coarse    int // the world before, but with the samples of every so many seconds; 0 for one of its own
+	page      bool // no recording: the exporter's page, with GPUs
+	coarse    int  // the world before, but with the samples of every so many seconds; 0 for one of its own
 }
 
 // onceAMinute is the name of the world that is scraped once a minute.
@@ -42,6 +43,7 @@ var worlds = []world{
 	{name: "errors", scenario: "errors", hours: "0.2"},
 	{name: "fleet", scenario: "fleet", hours: "0.4"},
 	{name: onceAMinute, coarse: 60},
+	{name: onePage, page: true},
 }
 
 // chat is the objective that the recorded engines were driven under.
@@ -122,6 +124,10 @@ func makeBlocks(t *testing.T, blocks string, text []byte) {
 
 // replay finds the pages of a world, or makes them, and replays them.
 func (r *replayed) replay(t *testing.T) {
+	if r.page {
+		r.text = pageOverTime(t)
+		return
+	}
 	if r.scenario == "" {
 		r.config = filepath.Join(t.TempDir(), "goodput.yaml")
 		config, recording := chat, r.name

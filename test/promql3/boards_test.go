@@ -14,7 +14,7 @@ import (
 // and escaped as Grafana escapes (DSH-07).
 func TestPrometheus3ReadsEveryBoard(t *testing.T) {
 	files, err := filepath.Glob("../../dashboards/*.json")
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Fatalf("dashboards: %v, %v", files, err)
 	}
 	p := parser.NewParser(parser.Options{})
@@ -36,7 +36,7 @@ func TestPrometheus3ReadsEveryBoard(t *testing.T) {
 		for _, panel := range board.Panels {
 			for _, target := range panel.Targets {
 				for _, value := range []string{"", ".*", "(a|b)", `a\\.b`} {
-					expr := strings.NewReplacer("$__rate_interval", "300s", "$__range", "3600s", "$model", value, "$slo", value, "$engine", value).Replace(target.Expr)
+					expr := strings.NewReplacer("$__rate_interval", "300s", "$__range", "3600s", "$model", value, "$slo", value, "$engine", value, "$gpu", value).Replace(target.Expr)
 					if _, err := p.ParseExpr(expr); err != nil {
 						t.Errorf("%s, %q: %v\n%s", filepath.Base(file), panel.Title, err, expr)
 					}
