@@ -89,7 +89,7 @@ func gpuCounters() []Series {
 		},
 		{
 			Name: GPUXIDErrors, Kind: Counter, Unit: "errors", Labels: []string{LabelGPU, LabelXID}, Population: perGPU, Window: sinceGPU, Source: "DCGM field 230",
-			What: "Errors that the driver reported, by their XID number. Absent until there is one, and while the source is down. Where the source only shows the last one, one that comes twice in a row counts once.",
+			What: "Errors that the driver reported, by their XID number. Absent until there is one, and while the source is down; at 0 for one that had come before the exporter looked. Where the source only shows the last one, one that comes twice in a row counts once.",
 		},
 		{
 			Name: GPUErrors, Kind: Counter, Unit: "errors", Population: perGPU, Window: sinceGPU, Source: "DCGM field 230",
