@@ -18,8 +18,11 @@ import (
 // native histograms, which a Prometheus takes from a scrape in protobuf only.
 var runningOnly = regexp.MustCompile("Spans that came to the exporters|Messages with spans to the exporters|Spans that wait for the next round|how many a second in each bucket")
 
+// simulatedGPUs are panels that the demo has to answer too, whose exporter reads the page of simulated GPUs.
+var simulatedGPUs = regexp.MustCompile("GPUs, the engine that each|GPUs: do they answer|GPUs of each|GPUs: share of time in which any kernel ran, now|GPU memory: in use|Energy of GPUs|Where each exporter knows its GPUs|Readings of the GPUs|GPU prices")
+
 // live starts the demo, whose engines send their spans over the wire, and a Prometheus that scrapes it and takes native
-// histograms. Every question of these panels has an answer before long.
+// histograms. Every question of these panels, and of some on GPUs, has an answer before long.
 func live(t *testing.T) map[place]bool {
 	addresses := demo(t)
 	spans := addresses("spans go to")
@@ -36,9 +39,9 @@ func live(t *testing.T) map[place]bool {
 		answers := map[place]bool{}
 		clear(open)
 		for _, b := range boards(t) {
-			options := choices{"model": {".*"}, "slo": {".*"}, "engine": {"chat-1", "chat-2", "code-dp", "code-2"}}
+			options := choices{"model": {".*"}, "slo": {".*"}, "engine": {"chat-1", "chat-2", "code-dp", "code-2"}, "gpu": {".*"}}
 			for _, q := range b.questions(t, r.when, options, all(options), 1) {
-				if !runningOnly.MatchString(q.panel) {
+				if !runningOnly.MatchString(q.panel) && !simulatedGPUs.MatchString(q.panel) {
 					continue
 				}
 				got, err := r.instant(q.expr, now)
