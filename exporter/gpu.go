@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
@@ -116,7 +117,7 @@ func collectGPUInfo(p *page, g *fold.GPU, models map[string]string) {
 		basis = catalog.BasisWhole
 	}
 	pair := func(engine string) {
-		p.info(catalog.GPUInfo, g.UUID, g.Join, engine, models[engine], g.Model, g.Card, g.Profile, shared, basis)
+		p.info(catalog.GPUInfo, g.UUID, cmp.Or(g.Join, fold.JoinUnmatched), engine, models[engine], g.Model, g.Card, g.Profile, shared, basis)
 	}
 	if len(g.Engines) == 0 {
 		pair("")

@@ -125,6 +125,16 @@ func TestALostGPUSaysOnlyThatAndWhy(t *testing.T) {
 	}
 }
 
+// TestAGPUThatNothingJoinsIsUnmatched: a label without a value would cost the series.
+func TestAGPUThatNothingJoinsIsUnmatched(t *testing.T) {
+	s := fixture()
+	s.GPUs[3].Join = ""
+	want := `goodput_gpu_info{card="` + cardC + `",gpu="` + migD + `",join="unmatched",profile="1g.10gb"}`
+	if !slices.Contains(gpuSeries(t, s), want) {
+		t.Errorf("%s is not on the page", want)
+	}
+}
+
 // TestUnknownErrorsBecomeOneWord: numbers that no catalogue has must not grow the label.
 func TestUnknownErrorsBecomeOneWord(t *testing.T) {
 	s := fixture()

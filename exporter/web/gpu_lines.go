@@ -27,14 +27,19 @@ func activityLines(g *fact.GPU) []string {
 func memoryLines(g *fact.GPU) []string {
 	switch used, total := g.MemoryUsed, g.MemoryTotal; {
 	case used.Known && total.Known && total.V > 0:
-		return []string{gibibytes(used.V) + " of " + gibibytes(total.V), ratio(used.V / total.V)}
+		return []string{memory(used.V) + " of " + memory(total.V), ratio(used.V / total.V)}
 	case used.Known:
-		return []string{gibibytes(used.V)}
+		return []string{memory(used.V)}
 	}
 	return nil
 }
 
-func gibibytes(v float64) string { return digits(v/(1<<30)) + nbsp + "GiB" }
+func memory(v float64) string {
+	if v < 1<<30 {
+		return digits(v/(1<<20)) + nbsp + "MiB"
+	}
+	return digits(v/(1<<30)) + nbsp + "GiB"
+}
 
 func powerLines(g *fold.GPU) []string {
 	var out []string
