@@ -238,6 +238,12 @@ func (r *seenRun) checkEvidence(t *testing.T, seed uint64, w *Window) {
 	case !logical && w.Spans.Expected && w.Upper-w.Lower > x.n-(w.Spans.Seen-w.Spans.Unsure)+x.bad:
 		fail("wider than what is unseen")
 	}
+	for _, v := range w.Violations {
+		// Of TTFT the histograms count first tokens.
+		if n := x.over[v.Metric]; v.Metric != fact.TTFT && (n < v.Lower || n > v.Upper || complete && v.Lower != v.Upper) {
+			fail("%d over the clause on %s", n, v.Metric)
+		}
+	}
 	r.checkTokens(w, &x, logical && !complete, fail)
 	r.checkClasses(w, &x, fail)
 }

@@ -9,12 +9,13 @@ import (
 type truth struct {
 	n, bad, good, goodTokens, tokens        uint64
 	superseded                              uint64
+	over                                    map[fact.Family]uint64 // of all that finished, by clause
 	ofClass, goodOfClass, goodTokensOfClass map[string]uint64
 }
 
 // truth counts by brute force: no two steps of it are those of the reducer.
 func (r *seenRun) truth(o *slo.Objective, from, to float64) truth {
-	out := truth{ofClass: map[string]uint64{}, goodOfClass: map[string]uint64{}, goodTokensOfClass: map[string]uint64{}}
+	out := truth{over: map[fact.Family]uint64{}, ofClass: map[string]uint64{}, goodOfClass: map[string]uint64{}, goodTokensOfClass: map[string]uint64{}}
 	var in []traced
 	for i := range r.w.requests {
 		q := &r.w.requests[i]
@@ -38,6 +39,10 @@ func (r *seenRun) truth(o *slo.Objective, from, to float64) truth {
 			out.bad++
 		}
 		name, clauses := classOf(o, x)
+		_, missed := (&slo.Objective{Clauses: clauses}).Meets(request)
+		for _, f := range missed {
+			out.over[f]++
+		}
 		if o.Policy.Retries == slo.RetriesLogical && x.span.Parent != [8]byte{} {
 			began := x.span.Start()
 			earliest, again := began, false

@@ -13,7 +13,8 @@ type examined struct {
 	less       uint64 // by how many fewer are met as requests than as attempts
 	tokens     Tokens
 	classes    []Class
-	violations []Violation
+	violations []Violation // by the spans alone
+	conflict   bool        // the spans contradict the page in what does not touch the verdict
 }
 
 // leaving is how many sequences leave the denominator for a later attempt. How many of them were not in it, because of
@@ -52,6 +53,7 @@ func (s *State) examine(p *pending, j *judged, g *sighting) *examined {
 			class = o.Classes.Of(&w.Request, w.attributes)
 		}
 		clauses := o.Promised(class)
+		count(over, o.tightest, clauses, &w.Request)
 		ok, r := slo.Met(clauses, &w.Request), w.Request
 		if logical {
 			call := g.calls().of[i]
@@ -68,9 +70,6 @@ func (s *State) examine(p *pending, j *judged, g *sighting) *examined {
 				ok = false
 				x.less++
 			}
-		}
-		if j.unanswering {
-			count(over, o.tightest, clauses, &r)
 		}
 		if x.classes != nil {
 			x.classes[class].Seen++
@@ -94,11 +93,13 @@ func (s *State) examine(p *pending, j *judged, g *sighting) *examined {
 	return x
 }
 
-// bound turns what was counted into intervals.
+// bound turns what was counted into intervals. Where the sequences that were seen have more output tokens than the page
+// counts for all, the spans say nothing of tokens.
 func (x *examined) bound(p *pending, met spent, missed uint64, byClass []spent) {
 	if p.output.Known {
 		all := uint64(p.output.V)
-		qualified, _ := x.OutputTokens(all, missed, met.total, met.each)
+		qualified, ok := x.OutputTokens(all, missed, met.total, met.each)
+		x.conflict = !ok
 		x.tokens = Tokens{
 			Known: true, Lower: qualified.Lower, Upper: qualified.Upper, MissedLower: all - qualified.Upper, MissedUpper: all - qualified.Lower,
 		}
@@ -111,10 +112,32 @@ func (x *examined) bound(p *pending, met spent, missed uint64, byClass []spent) 
 		if x.Unsuccessful > 0 {
 			c.TokensLower = x.LeastTokens(c.TokensLower, byClass[i].each)
 		}
+		if x.conflict {
+			c.TokensLower = 0
+		}
 	}
 }
 
-// count counts which of its clauses a request misses, each at its metric's place in all clauses.
+// refine makes the violations that the histograms tell those of the spans, which are all there: for the clauses on what is
+// observed when a sequence finishes, for those are the sequences that are seen. What the spans say outside of the
+// histograms' interval contradicts the page, which is believed.
+func (x *examined) refine(violations []Violation) []Violation {
+	out := slices.Clone(violations)
+	for i := range out {
+		v, n := &out[i], x.violations[i].Lower
+		switch {
+		case v.Metric == fact.TTFT || v.Metric == fact.TokenGap: // of first tokens, and of the pauses between tokens
+		case n < v.Lower || n > v.Upper:
+			x.conflict = true
+		default:
+			v.Lower, v.Upper = n, n
+		}
+	}
+	return out
+}
+
+// count counts which of its clauses a request misses, each at its metric's place in all clauses: as the engine observed it,
+// whatever it is a try of.
 func count(over []uint64, all, clauses []slo.Clause, r *fact.Request) {
 	for _, c := range clauses {
 		if slo.Misses(c, r) {

@@ -183,10 +183,15 @@ func (s *State) commit(e *engine, p *pending, j *judged, g *sighting) (conflict 
 			} else if interval = both; g.complete || len(g.own) > 0 {
 				evidence = EvidenceBoth
 			}
+			if g.complete && len(g.own) > 0 && !conflict {
+				j.violations = x.refine(j.violations)
+			}
 		} else {
 			interval, evidence, absent = x.Qualified(), EvidenceSpans, ""
 			out.Method, out.Note, j.violations = "", "", x.violations
 		}
+		out.Spans.Conflict = out.Spans.Conflict || x.conflict
+		conflict = conflict || x.conflict
 		denominator -= min(denominator, x.leaving(j.uncounted))
 		out.Tokens, out.Classes = x.tokens, x.classes
 	}

@@ -354,3 +354,50 @@ func TestStepsOfAnAgentAreRequestsOfTheirOwn(t *testing.T) {
 	equal(t, "attempts", s.engine().Spans.Attempts, 3)
 	equal(t, "logical", s.engine().Spans.Logical, 2)
 }
+
+// TestViolationsOfASeenWindow: of two classes the histograms do not tell which sequence is held to which threshold, and
+// spans do. What the engine observed of a try is over the threshold or not, whatever it is a try of.
+func TestViolationsOfASeenWindow(t *testing.T) {
+	o := objective_("x", 0.1, 0)
+	o.Policy.Retries = slo.RetriesLogical
+	o.Clauses = append(o.Clauses, slo.Clause{Metric: fact.E2E, Threshold: 0.3})
+	o.Classes = slo.Classes{By: slo.ByPromptTokens, List: []slo.Class{
+		{Name: "short", AtMost: 100, Clauses: []slo.Clause{{Metric: fact.TTFT, Threshold: 0.25}, {Metric: fact.E2E, Threshold: 0.5}}},
+	}}
+	sent := func() []fact.Span {
+		return each(spansAt(110, 120, 130, 140), func(i int, s *fact.Span) {
+			if i < 3 { // over the thresholds of other, and not over those of short
+				s.PromptTokens = 400
+			}
+			if i < 2 {
+				s.Trace, s.Parent, s.Call = [16]byte{9}, [8]byte{byte(i + 1)}, fmt.Sprint("try", i)
+			}
+		})
+	}
+	told := func(spans ...fact.Span) (violations []Violation, w Window) {
+		s := hear(t, o).page(100, done(0)).heard(115, spansAt(90)...).heard(145, spans...).page(160, done(4)).heard(171)
+		return s.windows[0].Violations, s.windows[0]
+	}
+	alone, _ := told()
+	equal(t, "without spans", fmt.Sprint(alone), fmt.Sprint([]Violation{{fact.TTFT, 0, 4}, {fact.E2E, 0, 4}}))
+	all, w := told(sent()...)
+	equal(t, "complete", w.Spans, WindowSpans{Expected: true, Seen: 4, Complete: true})
+	equal(t, "with all spans, both tries among them", fmt.Sprint(all), fmt.Sprint([]Violation{{fact.TTFT, 0, 4}, {fact.E2E, 3, 3}}))
+	part, _ := told(sent()[:3]...)
+	equal(t, "with some", fmt.Sprint(part), fmt.Sprint(alone))
+}
+
+// TestMoreTokensThanThePageCounts: the verdict on requests stands, tokens are not known, and the window counts as one in
+// which spans contradict the page.
+func TestMoreTokensThanThePageCounts(t *testing.T) {
+	o := objective_("x", 0.25, 0.025)
+	o.Classes = slo.Classes{By: slo.ByPromptTokens, List: []slo.Class{{Name: "short", AtMost: 100}}}
+	sent := each(spansAt(110, 120, 130, 140), func(i int, s *fact.Span) { s.OutputTokens = 31 + i })
+	s := hear(t, o).page(100, done(0)).heard(145, sent...).page(160, done(4)).heard(171)
+	w := s.windows[0]
+	equal(t, "requests", fmt.Sprint(w.Lower, w.Upper, w.Requests, w.Evidence), "4 4 4both")
+	equal(t, "tokens", w.Tokens, Tokens{Known: true, Upper: 120, MissedUpper: 120})
+	equal(t, "tokens of a class", w.Classes[0].TokensLower, 0)
+	equal(t, "conflict", w.Spans, WindowSpans{Expected: true, Seen: 4, Complete: true, Conflict: true})
+	equal(t, "windows in conflict", s.engine().Spans.Conflicts, 1)
+}

@@ -213,7 +213,7 @@ type WindowSpans struct {
 	// them as unseen. 0 where every span is there, for then the counts of the page tell.
 	Unsure   uint64
 	Complete bool // one span for each finished sequence, at every page of the window
-	Conflict bool // the spans contradict the page; the interval is the histograms'
+	Conflict bool // the spans contradict the page, which was believed in what they contradict
 }
 
 // RankQuantile is a quantile with the rank it belongs to.
