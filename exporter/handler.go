@@ -76,6 +76,9 @@ func (e *Exporter) webView() web.View {
 	}
 	if s := in.Spans; s != nil {
 		shown.Spans = &web.Spans{Outcomes: s.Spans, Refused: s.Refused, Buffered: s.Buffered, Room: s.Room}
+		for _, m := range s.Messages {
+			shown.Spans.Messages = append(shown.Spans.Messages, web.Message(m))
+		}
 	}
 	return web.View{
 		Snapshot: v.snapshot, Ended: v.ended, Interval: v.settings.Interval, Rounds: v.rounds, Missed: v.missed, Down: v.down,

@@ -18,6 +18,8 @@ type journal struct {
 	behind  bool
 	intake  rememberedIntake
 	gpus    rememberedGPUs
+	spans   *SpanIntake // of the round before
+	besides besides
 }
 
 // remembered is what the journal knows of one engine.
@@ -48,6 +50,8 @@ func (j *journal) note(v *view, targets []fact.Target) {
 			delete(j.engines, id)
 		}
 	}
+	j.besides.note(&v.snapshot.Unmatched, j.spans, v.snapshot.At)
+	beside := j.besides.words(v.snapshot.At)
 	for i := range v.snapshot.Engines {
 		e := &v.snapshot.Engines[i]
 		if !current[e.ID] {
@@ -62,7 +66,7 @@ func (j *journal) note(v *view, targets []fact.Target) {
 		noteUp(log, r, e, v)
 		notePhase(log, r, e)
 		noteEvents(log, r, e)
-		noteSpans(log, r, e)
+		noteSpans(log, r, e, v.snapshot.At, beside)
 		noteRefusal(log, r, "", e.Ledger.Absent)
 		for k := range e.SLOs {
 			noteRefusal(log, r, e.SLOs[k].Objective.Name, e.SLOs[k].Absent)

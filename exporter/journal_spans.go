@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
@@ -19,6 +20,7 @@ type rememberedSpans struct {
 	incomplete bool   // the last window lacked more than a tenth of them
 	conflicts  uint64 // of spans and pages
 	last       float64
+	fall       rememberedFall
 	finished   uint64 // sequences that had finished when the newest span came
 }
 
@@ -27,7 +29,7 @@ type rememberedSpans struct {
 const complete = 0.9
 
 // noteSpans logs an engine that begins or ceases to send spans, or sends too few, or such as contradict its page.
-func noteSpans(log *slog.Logger, r *remembered, e *fold.Engine) {
+func noteSpans(log *slog.Logger, r *remembered, e *fold.Engine, at float64, beside string) {
 	now, was := &e.Spans, &r.spans
 	if now.Last > 0 && !was.seen {
 		was.seen = true
@@ -36,41 +38,57 @@ func noteSpans(log *slog.Logger, r *remembered, e *fold.Engine) {
 		log.Info("spans of the engine come again", "after", seconds(now.Last-was.last))
 	}
 	if was.expected && !now.Expected && now.Last > 0 {
-		noteSilence(log, was, e)
+		noteSilence(log, was, e, beside)
 	}
 	was.expected = now.Expected
 	if now.Last != was.last {
 		was.last, was.finished = now.Last, finished(e)
 	}
-	if now.Expected && now.Completeness.Known {
-		noteCompleteness(log, was, now)
+	if now.Expected {
+		warned := now.Completeness.Known && noteCompleteness(log, was, now, beside)
+		noteFall(log, &was.fall, now, at, beside, warned)
 	}
 	if now.Conflicts > was.conflicts {
 		was.conflicts = now.Conflicts
-		r.once(log, slog.LevelWarn, "page span conflict", "spans contradict the page in a judgement window: the page was believed", "conflicts", now.Conflicts)
+		r.once(log, slog.LevelWarn, "page span conflict", "spans contradict the page in a judgement window: the page was believed; spans of two engines may be matched to one, a Collector may repeat them, or clocks may be apart: see what comes with goodput-exporter explain --spans, and docs/spans.md",
+			append([]any{"conflicts", now.Conflicts}, contradiction(e)...)...)
 	}
 }
 
+// contradiction is how many spans the newest window with a conflict has, of how many sequences.
+func contradiction(e *fold.Engine) []any {
+	for _, w := range slices.Backward(e.Past.Windows) {
+		for i := range w.Verdicts {
+			if v := &w.Verdicts[i]; v.Spans.Conflict {
+				return []any{"spans", v.Spans.Seen, "finished", v.Sequences.N}
+			}
+		}
+	}
+	return nil
+}
+
 // noteCompleteness logs that spans went missing, or came to be complete. Where they never were complete somebody may
-// mean it so: a sampler is no fault.
-func noteCompleteness(log *slog.Logger, was *rememberedSpans, now *fold.EngineSpans) {
+// mean it so: a sampler is no fault. It reports whether it warned.
+func noteCompleteness(log *slog.Logger, was *rememberedSpans, now *fold.EngineSpans, beside string) (warned bool) {
 	missing := now.Completeness.V < complete
 	switch {
 	case missing && !was.judged:
 		log.Info("the engine sends spans of some sequences only: goodput is an interval; sampling is one cause, a full queue of the sender another", "completeness", now.Completeness.V)
 	case missing && !was.incomplete:
 		log.Warn("spans of the engine are missing: goodput is an interval; sampling is one cause, a full queue of the sender another", "completeness", now.Completeness.V,
-			"late", now.Late, "outside", now.Outside, "dropped", now.Dropped)
+			"late", now.Late, "outside", now.Outside, "dropped", now.Dropped, "came_beside", beside)
+		warned = true
 	case !missing && was.incomplete:
 		log.Info("spans of the engine are complete", "completeness", now.Completeness.V)
 	}
 	was.judged, was.incomplete = true, missing
+	return warned
 }
 
 // noteSilence logs that no span has come for so long that windows do not wait for them. An engine without work sends none.
-func noteSilence(log *slog.Logger, was *rememberedSpans, e *fold.Engine) {
+func noteSilence(log *slog.Logger, was *rememberedSpans, e *fold.Engine, beside string) {
 	if n := finished(e); n > was.finished {
-		log.Warn("spans of the engine have stopped: windows do not wait for them any more", "finished_since", n-was.finished)
+		log.Warn("spans of the engine have stopped: windows do not wait for them any more", "finished_since", n-was.finished, "came_beside", beside)
 		return
 	}
 	log.Info("no span of the engine has come for long, and nothing has finished: windows do not wait for them any more")
@@ -133,6 +151,7 @@ func origin(l *fold.UnmatchedOrigin) (args []any) {
 
 // noteIntake logs that there was no room for spans, once until there has been room for an hour.
 func (j *journal) noteIntake(s *SpanIntake, now float64) {
+	j.spans = s
 	if s == nil {
 		return
 	}

@@ -35,7 +35,11 @@ func TestJournalTellsOfSpansOnce(t *testing.T) {
 		{"still more is missing", func() { span(); s.Completeness = fact.Known(0.3) }, ""},
 		{"nothing finishes in a window", func() { span(); s.Completeness = fact.Number{} }, ""},
 		{"it is complete again", func() { span(); s.Completeness = fact.Known(0.97) }, `level=INFO msg="spans of the engine are complete" engine=a completeness=0.97`},
-		{"spans contradict the page", func() { span(); s.Conflicts++ }, `level=WARN msg="spans contradict the page in a judgement window: the page was believed" engine=a conflicts=1`},
+		{"spans contradict the page", func() {
+			span()
+			s.Conflicts++
+			e.Past.Windows = []fold.PastWindow{conflict(9, 7), conflict(240, 120), {}}
+		}, `level=WARN msg="spans contradict the page in a judgement window: the page was believed; spans of two engines may be matched to one,|explain --spans, and docs/spans.md" engine=a conflicts=1 spans=240 finished=120`},
 		{"and do so again", func() { span(); s.Conflicts++ }, ""},
 		{"sequences finish without spans", func() { e.Ranks[0].Sequences[0].Count = 12 }, ""},
 		{"for so long that windows do not wait", func() { s.Expected = false }, `level=WARN msg="spans of the engine have stopped: windows do not wait for them any more" engine=a finished_since=7`},
@@ -95,4 +99,8 @@ func TestJournalTakesASamplerForNoFault(t *testing.T) {
 	if got := log.String(); strings.Count(got, "of some sequences only") != 1 || strings.Contains(got, "level=WARN") {
 		t.Error(got)
 	}
+}
+
+func conflict(seen, finished uint64) fold.PastWindow {
+	return fold.PastWindow{Verdicts: []fold.Verdict{{}, {Sequences: fold.Number{N: finished, Known: true}, Spans: fold.WindowSpans{Conflict: true, Seen: seen}}}}
 }

@@ -26,10 +26,30 @@ func tokenRows(model string, now, hour *tally) []tokenRow {
 		out = append(out, tokenRow{
 			Model: model, When: part.when, Of: count(all),
 			Qualified: fmt.Sprintf("%s (%s)", counts(t.Lower, t.Upper), share(t.Lower, min(t.Upper, all), all)),
-			Missed:    fmt.Sprintf("%s (%s)", counts(t.MissedLower, t.MissedUpper), share(t.MissedLower, min(t.MissedUpper, all), all)),
+			Missed:    fmt.Sprintf("%s (%s)", counts(t.MissedLower, t.MissedUpper), shareOver(t.MissedLower, min(t.MissedUpper, all), all)),
 		})
 	}
 	return out
+}
+
+// unseenWords name the engines that have sequences without a span in windows that ended in (from, to].
+func unseenWords(engines []*fold.Engine, objective string, from, to float64) []string {
+	var out []string
+	for _, e := range engines {
+		t := tallyOf([]*fold.Engine{e}, objective, from, to)
+		if b := t.backing; b.seen < b.finished {
+			out = append(out, fmt.Sprintf("%s (%s of %s)", e.ID, count(b.finished-b.seen), count(b.finished)))
+		}
+	}
+	return out
+}
+
+// unseenNote is what makes the classes and the tokens intervals.
+func unseenNote(engines []string) string {
+	if len(engines) == 0 {
+		return ""
+	}
+	return "Sequences of the hour without a span are of " + list(engines) + "."
 }
 
 func addTokens(sum *fold.Tokens, t fold.Tokens) {

@@ -30,6 +30,7 @@ type enginePage struct {
 	Trust   []trustRow
 	Windows windowTable
 	Span    string
+	Hour    string
 	Spans   []trustRow // what became of its spans; none where none are taken in
 	Spreads []spread
 	GPUs    []gpuRow
@@ -69,7 +70,7 @@ func (p *pageMaker) engine(id string) (enginePage, bool) {
 	}
 	e := &p.view.Snapshot.Engines[at]
 	g := group{name: groupName(modelsOf(e)), models: modelsOf(e), engines: []*fold.Engine{e}}
-	out := enginePage{Row: p.engineRow(e), Facts: p.engineFacts(e), Warnings: e.Warnings, Span: p.frame.span()}
+	out := enginePage{Row: p.engineRow(e), Facts: p.engineFacts(e), Warnings: e.Warnings, Span: p.frame.span(), Hour: p.frame.hourWords()}
 	for _, m := range e.Missing {
 		out.Missing = append(out.Missing, term{m.Field, m.Cost})
 	}
@@ -182,6 +183,8 @@ func windowsOf(e *fold.Engine, objectives []*slo.Objective, now float64) windowT
 				r.Goodput = append(r.Goodput, goodputCell{Text: "–"})
 			case !v.Judged:
 				r.Goodput = append(r.Goodput, goodputCell{Text: "unknown: " + v.Reason})
+			case v.Requests.N == 0:
+				r.Goodput = append(r.Goodput, goodputCell{Text: "empty", Evidence: evidenceWord(v)})
 			default:
 				r.Goodput = append(r.Goodput, goodputCell{counts(v.Lower, v.Upper) + " of " + count(v.Requests.N), evidenceWord(v), v.Lower == v.Upper})
 			}
@@ -203,7 +206,7 @@ func windowSpans(w *fold.PastWindow) string {
 	s := &w.Verdicts[at].Spans
 	text := count(s.Seen)
 	if s.Unsure > 0 {
-		text += fmt.Sprintf(", %s near an edge", count(s.Unsure))
+		text += fmt.Sprintf(" (%s)", count(s.Unsure))
 	}
 	return text
 }

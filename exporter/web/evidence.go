@@ -8,7 +8,8 @@ import (
 
 // backing is what the shares of some windows rest on.
 type backing struct {
-	windows, exact      int    // judged, and those whose lower and upper end are equal
+	windows             int    // judged
+	exact, empty        int    // of these, those whose lower and upper end are equal, and those in which nothing is to be counted
 	page, spans, both   int    // judged by histograms alone, by spans alone, and by both
 	expected, conflicts int    // windows that waited for spans, and those in which spans contradicted the page
 	all                 uint64 // sequences of all windows that were judged
@@ -29,7 +30,10 @@ func (b *backing) add(v *fold.Verdict) {
 	}
 	b.windows++
 	b.all += v.Sequences.N
-	if v.Lower == v.Upper {
+	switch {
+	case v.Requests.N == 0:
+		b.empty++
+	case v.Lower == v.Upper:
 		b.exact++
 	}
 	switch v.Evidence {
@@ -47,7 +51,11 @@ func (b *backing) words() string {
 	if b.windows == 0 {
 		return ""
 	}
+	if b.empty == b.windows {
+		return "empty: nothing was to be judged"
+	}
 	text := ""
+	one := b.exact+b.empty == b.windows
 	switch with := b.spans + b.both; {
 	case with == 0:
 		text = "from histograms"
@@ -59,34 +67,44 @@ func (b *backing) words() string {
 		text = "from histograms and spans"
 	}
 	if b.expected > 0 && b.all > 0 {
-		text += "; " + b.seenWords()
+		switch {
+		case one && b.seen == 0:
+			text += ", although " + b.seenWords()
+		case one && b.seen < b.all:
+			text += ", although only " + b.seenWords()
+		default:
+			text += "; " + b.seenWords()
+		}
 	}
 	if b.conflicts > 0 {
 		text += fmt.Sprintf("; in %s the spans contradict the page, which was believed", plural(b.conflicts, "window", "windows"))
 	}
-	if b.exact == b.windows {
-		return "exact, " + text
+	if one {
+		return "lower = upper, " + text
 	}
 	return text
 }
 
 // seenWords say how many of the sequences have a span.
 func (b *backing) seenWords() string {
-	if b.seen >= b.all {
-		return "every sequence has a span"
+	switch b.seen {
+	case b.all:
+		return "all sequences have a span"
+	case 0:
+		return "no sequence has a span"
 	}
 	return share(b.seen, b.seen, b.all) + " of sequences have a span"
 }
 
-// evidenceWord is what one window was judged by.
+// evidenceWord is what one window was judged by; "" for what is usual where spans come: by both.
 func evidenceWord(v *fold.Verdict) string {
 	switch {
 	case v.Spans.Conflict:
-		return "histograms; spans contradict them"
+		return "contradicted"
+	case v.Requests.N == 0 || v.Evidence == fold.EvidenceBoth:
+		return ""
 	case v.Evidence == fold.EvidenceSpans:
 		return "spans"
-	case v.Evidence == fold.EvidenceBoth:
-		return "both"
 	}
 	return "histograms"
 }

@@ -5,11 +5,14 @@ import "strconv"
 // exactHeight is the height of the strip under the axis that marks exact stretches.
 const exactHeight = 4
 
-// exactZones mark where the two ends of the sum are one, and how much of the time that is. Stretches that touch are one
-// zone.
-func (a timeAxis) exactZones(lower, upper []stretch) (out []zone, exact, all float64) {
+// exactZones mark where the two ends of the sum are one, and how much that is of the time in which something finished.
+// Where nothing did there is no sum to know. Stretches that touch are one zone.
+func (a timeAxis) exactZones(lower, upper, throughput []stretch) (out []zone, exact, all float64) {
 	var last float64 // where the zone before ended
 	for i, s := range lower {
+		if idle(throughput, s) {
+			continue
+		}
 		all += s.to - s.from
 		if s.rate != upper[i].rate || len(s.missing) > 0 {
 			continue
@@ -25,4 +28,14 @@ func (a timeAxis) exactZones(lower, upper []stretch) (out []zone, exact, all flo
 		last = s.to
 	}
 	return out, exact, all
+}
+
+// idle reports whether nothing finished in the whole of a stretch.
+func idle(throughput []stretch, s stretch) bool {
+	for _, t := range throughput {
+		if t.from < s.to && t.to > s.from && (t.rate > 0 || len(t.missing) > 0) {
+			return false
+		}
+	}
+	return true
 }

@@ -19,6 +19,7 @@ type Inputs struct {
 type Spans struct {
 	Outcomes, Refused []fold.Tally // spans by what became of them at the door; those refused by why
 	Buffered, Room    int          // spans that wait for the next round, and how many may
+	Messages          []Message
 }
 
 func (s *Spans) outcome(name string) uint64 {

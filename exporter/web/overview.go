@@ -65,7 +65,7 @@ type overview struct {
 const mostPlots = 3
 
 func (p *pageMaker) overview() overview {
-	o := overview{Span: p.frame.span()}
+	o := overview{Span: p.frame.hourWords()}
 	if p.view.Snapshot == nil {
 		o.Empty = "The first round has not ended yet. This page shows more as soon as it has."
 		o.Head = p.head("goodput", headline{"calm", "…", "starting"})
@@ -189,8 +189,8 @@ func (f frame) latency(points []fold.LatencyPoint, objectives []*slo.Objective, 
 func (p *pageMaker) alerts(rows []engineRow) []hint {
 	const shown = 4
 	first := p.inputAlerts()
-	if p.view.Inputs.Spans != nil {
-		first = append(first, p.strayAlert()...)
+	if s := p.view.Inputs.Spans; s != nil {
+		first = append(append(first, s.nothingTakenAlert()...), p.strayAlert()...)
 	}
 	first = append(first, p.gpuAlerts()...)
 	var out []hint

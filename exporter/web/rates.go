@@ -40,6 +40,14 @@ func (f frame) span() string {
 	return "the last hour"
 }
 
+// hourWords say which stretch of time is meant by hour.
+func (f frame) hourWords() string {
+	if f.axis.to-f.axis.from < mostSpan {
+		return "what there is of it, since " + stamp(f.axis.from, f.now)
+	}
+	return "the last hour"
+}
+
 // rates plots offered work, throughput and, for an objective, goodput of a group. o is nil for a group without one. The
 // band and the line of throughput are sums over the same windows: a window that could not be judged would otherwise
 // look like one that missed.
@@ -86,9 +94,9 @@ func (f frame) rates(g group, o *slo.Objective) plot {
 	p.Paths = append(p.Paths, path{"offered", stepPath(drawn(f.columns(offered, offered, axis)), highOf)},
 		path{"throughput", stepPath(drawn(f.columns(throughput, throughput, axis)), highOf)})
 	f.rateWords(&p, g, o, offered, throughput, lower, upper)
-	zones, exact, all := f.axis.exactZones(lower, upper)
+	zones, exact, all := f.axis.exactZones(lower, upper, throughput)
 	if p.Zones = append(p.Zones, zones...); exact > 0 {
-		p.Legend = append(p.Legend, legend{"exact", "exact", "the two ends of goodput are one, " + ago(exact) + " of " + ago(all)})
+		p.Legend = append(p.Legend, legend{"exact", "lower = upper", "goodput is one number, " + ago(exact) + " of the " + ago(all) + " in which something finished"})
 	}
 	p.lackWords(gaps(ts, throughput), gaps(asked, offered))
 	return p

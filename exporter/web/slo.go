@@ -19,6 +19,7 @@ type sloPage struct {
 	Engines  []sloEngine
 	Tokens   []tokenRow
 	Classes  []classRow
+	Unseen   []string // whose spans are incomplete, which is what makes classes and tokens intervals
 	Empty    string
 	Span     string
 }
@@ -30,13 +31,16 @@ type sloEngine struct {
 	Evidence               string // of the hour
 }
 
+// UnseenNote is what stands under classes and tokens.
+func (s sloPage) UnseenNote() string { return unseenNote(s.Unseen) }
+
 // slo makes the page of an objective; false when none of that name is configured or in sight.
 func (p *pageMaker) slo(name string) (sloPage, bool) {
 	o := p.objective(name)
 	if o == nil {
 		return sloPage{}, false
 	}
-	out := sloPage{Name: name, Promise: promise(o), Terms: policyTerms(o), Span: p.frame.span()}
+	out := sloPage{Name: name, Promise: promise(o), Terms: policyTerms(o), Span: p.frame.hourWords()}
 	if p.view.Snapshot != nil {
 		for i, g := range groups(p.view.Snapshot) {
 			if under := g.under(name); len(under.engines) > 0 {
@@ -49,6 +53,7 @@ func (p *pageMaker) slo(name string) (sloPage, bool) {
 				now, hour := tallyOf(under.engines, name, p.now-recent, p.now), tallyOf(under.engines, name, p.now-mostSpan, p.now)
 				out.Tokens = append(out.Tokens, tokenRows(g.name, &now, &hour)...)
 				out.Classes = append(out.Classes, classRows(g.name, o, &now, &hour)...)
+				out.Unseen = append(out.Unseen, unseenWords(under.engines, name, p.now-mostSpan, p.now)...)
 			}
 		}
 	}

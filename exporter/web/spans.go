@@ -70,7 +70,7 @@ func (p *pageMaker) intakeRows() []trustRow {
 	rows := []trustRow{
 		{Name: "Spans taken in", Value: fmt.Sprintf("%s, and %s of other names dropped", count(taken), count(s.outcome("other_name"))), Meaning: fmt.Sprintf("since the exporter started; %s of %s wait for the next round", count(s.Buffered), count(s.Room))},
 		{Name: "Spans refused", Value: "none", Doubt: refused > 0, Meaning: "since the exporter started; their values cannot be true, and their sequences count as unseen"},
-		{Name: "Spans turned away", Value: "none", Doubt: full > 0, Meaning: "since the exporter started; there was no room, and their senders were told to come again"},
+		{Name: "Spans turned away for want of room", Value: "none", Doubt: full > 0, Meaning: "since the exporter started; their senders were told to come again. Of messages that were not taken for another reason the spans are not counted"},
 	}
 	if refused > 0 {
 		rows[1].Value = count(refused) + ": " + tallies(s.Refused)
@@ -78,7 +78,7 @@ func (p *pageMaker) intakeRows() []trustRow {
 	if full > 0 {
 		rows[2].Value = count(full)
 	}
-	return rows
+	return append(rows, s.turnedAwayRows()...)
 }
 
 // matchedWords say what told that spans are an engine's.
@@ -113,24 +113,53 @@ func (p *pageMaker) spanRows(e *fold.Engine) []trustRow {
 		rows[0].Meaning = "for so long that windows do not wait for them any more, and are judged from the page alone"
 	}
 	b := p.backingOf(e)
-	whole := trustRow{Name: "Completeness", Value: "nothing finished", Meaning: "share of the sequences that finished of which there is a span, in the newest window and in the hour; what has none is doubt, never a request less"}
+	whole := trustRow{Name: "Completeness", Value: "nothing finished", Meaning: "share of the sequences that finished of which there is a span, in the newest window and in all of the last hour; what has none is doubt, never a request less"}
 	if s.Completeness.Known {
-		whole.Value, whole.Doubt = ratio(s.Completeness.V)+" now", s.Completeness.V < 0.9
+		whole.Value, whole.Doubt = ratio(s.Completeness.V)+" in "+newestWindow(e), s.Completeness.V < 0.9
 	}
 	if b.finished > 0 {
 		whole.Value += ", " + share(b.seen, b.seen, b.finished) + " in the hour"
+		if p.frame.axis.to-p.frame.axis.from < mostSpan {
+			whole.Value = strings.TrimSuffix(whole.Value, "in the hour") + "since " + stamp(p.frame.axis.from, p.now)
+		}
 	}
 	rows = append(rows, whole,
-		trustRow{Name: "Exact windows", Value: fmt.Sprintf("%s of %s", count(s.Exact), count(s.Windows)), Meaning: "since the engine was first seen; windows with a span for each finished sequence, of those that waited for spans"},
+		trustRow{Name: "All have a span", Value: fmt.Sprintf("in %s of %s", count(s.Exact), plural(int(s.Windows), "window", "windows")), Meaning: "since the engine was first seen; windows with a span for each finished sequence, of those that waited for spans"},
 		trustRow{Name: "Matched by", Value: matchedWords(s.Matched), Meaning: "spans, by what told that they are this engine's"})
 	unused := slices.DeleteFunc([]fold.Tally{{Name: "late", Count: s.Late}, {Name: "outside", Count: s.Outside}, {Name: "duplicate", Count: s.Duplicate}, {Name: "dropped", Count: s.Dropped}}, func(t fold.Tally) bool { return t.Count == 0 })
 	row := trustRow{Name: "In no verdict", Value: "none", Doubt: s.Late+s.Dropped > 0, Meaning: "spans that came after their window was judged (late), of a time without a window (outside), twice (duplicate), or too many to be kept (dropped)"}
 	if len(unused) > 0 {
 		row.Value = tallies(unused)
 	}
-	return append(rows, row,
-		trustRow{Name: "Contradict the page", Value: plural(int(s.Conflicts), "window", "windows"), Doubt: s.Conflicts > 0, Meaning: "since the engine was first seen; there the page was believed"},
+	return append(rows, row, conflictRow(e),
 		trustRow{Name: "Attempts", Value: fmt.Sprintf("%s, of %s", count(s.Attempts), plural(int(s.Logical), "logical request", "logical requests")), Meaning: "requests with a span, and how many are left when those that one trace shows as tries of one request count once"})
+}
+
+// newestWindow names the window whose completeness is told as that of now.
+func newestWindow(e *fold.Engine) string {
+	if n := len(e.Past.Windows); n > 0 {
+		w := &e.Past.Windows[n-1]
+		return "the window " + utc(w.Start).Format("15:04:05") + " to " + utc(w.End).Format("15:04:05")
+	}
+	return "the newest window"
+}
+
+// conflictRow says in how many windows the spans contradict the page, how, why that may be, and where to look.
+func conflictRow(e *fold.Engine) trustRow {
+	row := trustRow{Name: "Spans that contradict the page", Value: plural(int(e.Spans.Conflicts), "window", "windows"), Doubt: e.Spans.Conflicts > 0,
+		Meaning: "since the engine was first seen; there the page was believed"}
+	if e.Spans.Conflicts == 0 {
+		return row
+	}
+	for _, w := range slices.Backward(e.Past.Windows) {
+		if at := slices.IndexFunc(w.Verdicts, func(v fold.Verdict) bool { return v.Spans.Conflict }); at >= 0 {
+			v := &w.Verdicts[at]
+			row.Value += fmt.Sprintf("; in the newest, to %s, %s for %s", utc(w.End).Format("15:04:05"), plural(int(v.Spans.Seen), "span", "spans"), plural(int(v.Sequences.N), "finished sequence", "finished sequences"))
+			break
+		}
+	}
+	row.Meaning += ". Spans of two engines may be matched to one, a Collector may send each twice under new ids, or two clocks may be seconds apart: goodput-exporter explain --spans shows what comes, and docs/spans.md how a span finds its engine"
+	return row
 }
 
 // backingOf is what the windows of an engine's last hour rest on: of one objective, for sequences count once.

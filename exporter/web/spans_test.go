@@ -13,7 +13,7 @@ import (
 
 func TestBackingIsSaid(t *testing.T) {
 	window := func(evidence fold.Evidence, lower, upper, seen uint64, conflict bool) fold.Verdict {
-		return fold.Verdict{Judged: true, Lower: lower, Upper: upper, Sequences: known(100), Evidence: evidence,
+		return fold.Verdict{Judged: true, Lower: lower, Upper: upper, Requests: known(100), Sequences: known(100), Evidence: evidence,
 			Spans: fold.WindowSpans{Expected: evidence != fold.EvidenceHistogram || conflict, Seen: seen, Conflict: conflict}}
 	}
 	page, both := window(fold.EvidenceHistogram, 80, 90, 0, false), window(fold.EvidenceBoth, 80, 85, 60, false)
@@ -23,14 +23,18 @@ func TestBackingIsSaid(t *testing.T) {
 	}{
 		"no window":                      {nil, ""},
 		"a window that was not judged":   {[]fold.Verdict{{Sequences: known(9)}}, ""},
+		"empty windows":                  {[]fold.Verdict{{Judged: true}, {Judged: true, Spans: fold.WindowSpans{Expected: true}}}, "empty: nothing was to be judged"},
+		"one that is empty":              {[]fold.Verdict{{Judged: true}, window(fold.EvidenceHistogram, 90, 90, 0, false)}, "lower = upper, from histograms"},
+		"one number although few spans":  {[]fold.Verdict{window(fold.EvidenceBoth, 90, 90, 93, false)}, "lower = upper, from histograms and spans, although only 93.0 % of sequences have a span"},
+		"one number although no spans":   {[]fold.Verdict{{Judged: true, Lower: 9, Upper: 9, Requests: known(9), Sequences: known(9), Spans: fold.WindowSpans{Expected: true}}}, "lower = upper, from histograms, although no sequence has a span"},
 		"histograms alone":               {[]fold.Verdict{page, page}, "from histograms"},
-		"histograms that tell exactly":   {[]fold.Verdict{window(fold.EvidenceHistogram, 90, 90, 0, false)}, "exact, from histograms"},
+		"histograms that tell exactly":   {[]fold.Verdict{window(fold.EvidenceHistogram, 90, 90, 0, false)}, "lower = upper, from histograms"},
 		"some spans":                     {[]fold.Verdict{both}, "from histograms and spans; 60.0 % of sequences have a span"},
-		"all spans":                      {[]fold.Verdict{window(fold.EvidenceBoth, 80, 80, 100, false)}, "exact, from histograms and spans; every sequence has a span"},
+		"all spans":                      {[]fold.Verdict{window(fold.EvidenceBoth, 80, 80, 100, false)}, "lower = upper, from histograms and spans; all sequences have a span"},
 		"all but one of a thousand":      {[]fold.Verdict{window(fold.EvidenceBoth, 80, 80, 100, false), window(fold.EvidenceBoth, 80, 81, 99, false)}, "from histograms and spans; 99.5 % of sequences have a span"},
 		"spans in some windows":          {[]fold.Verdict{page, both}, "from histograms, in 1 of 2 windows from spans too; 30.0 % of sequences have a span"},
-		"spans alone":                    {[]fold.Verdict{window(fold.EvidenceSpans, 80, 80, 100, false)}, "exact, from spans alone: the histograms have no edge at a threshold; every sequence has a span"},
-		"spans that contradict the page": {[]fold.Verdict{window(fold.EvidenceHistogram, 80, 90, 100, true)}, "from histograms; every sequence has a span; in 1 window the spans contradict the page, which was believed"},
+		"spans alone":                    {[]fold.Verdict{window(fold.EvidenceSpans, 80, 80, 100, false)}, "lower = upper, from spans alone: the histograms have no edge at a threshold; all sequences have a span"},
+		"spans that contradict the page": {[]fold.Verdict{window(fold.EvidenceHistogram, 80, 90, 100, true)}, "from histograms; all sequences have a span; in 1 window the spans contradict the page, which was believed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b backing
@@ -145,13 +149,13 @@ func TestWindowsSayWhatTheyRestOn(t *testing.T) {
 	v := observed()
 	table := windowsOf(&v.Snapshot.Engines[0], []*slo.Objective{classed()}, now)
 	newest, fifth, odd := table.Rows[0], table.Rows[4], table.Rows[29]
-	if c := newest.Goodput[0]; !table.Spans || !c.Exact || c.Evidence != "both" || c.Text != "60 of 120" || newest.Spans != "120" {
+	if c := newest.Goodput[0]; !table.Spans || !c.Exact || c.Evidence != "" || c.Text != "60 of 120" || newest.Spans != "120" {
 		t.Errorf("%+v", newest)
 	}
-	if c := fifth.Goodput[0]; c.Exact || c.Text != "60 to 72 of 120" || fifth.Spans != "96, 2 near an edge" {
+	if c := fifth.Goodput[0]; c.Exact || c.Text != "60 to 72 of 120" || fifth.Spans != "96 (2)" {
 		t.Errorf("%+v", fifth)
 	}
-	if c := odd.Goodput[0]; c.Evidence != "histograms; spans contradict them" {
+	if c := odd.Goodput[0]; c.Evidence != "contradicted" {
 		t.Errorf("%+v", odd)
 	}
 	if table := windowsOf(&v.Snapshot.Engines[1], []*slo.Objective{classed()}, now); table.Spans || table.Rows[0].Goodput[0].Evidence != "histograms" {
@@ -164,8 +168,102 @@ func TestExactStretchesAreMarked(t *testing.T) {
 	a := timeAxis{0, 600}
 	lower := []stretch{{0, 60, 1, nil}, {60, 120, 2, nil}, {120, 180, 1, nil}, {180, 240, 3, []int{0}}, {240, 300, 1, nil}}
 	upper := []stretch{{0, 60, 1, nil}, {60, 120, 2, nil}, {120, 180, 2, nil}, {180, 240, 3, []int{0}}, {240, 300, 1, nil}}
-	zones, exact, all := a.exactZones(lower, upper)
+	work := []stretch{{0, 120, 2, nil}, {120, 180, 2, nil}, {180, 240, 3, []int{0}}, {240, 300, 1, nil}, {300, 360, 0, nil}}
+	lower, upper = append(lower, stretch{300, 360, 0, nil}), append(upper, stretch{300, 360, 0, nil}) // nothing finished there
+	zones, exact, all := a.exactZones(lower, upper, work)
 	if len(zones) != 2 || exact != 180 || all != 300 || zones[0].X != coordinate(plotLeft) || zones[0].Width != coordinate((plotRight-plotLeft)/5) {
 		t.Errorf("%+v, %v of %v", zones, exact, all)
+	}
+}
+
+// TestThresholdsOfOthersAreLeftOut: a histogram counts at the thresholds of every SLO, and an engine's page draws those
+// of its own. Labels that would touch are in two rows, and a third has none.
+func TestThresholdsOfOthersAreLeftOut(t *testing.T) {
+	h := &fold.SpanHistogram{Since: now - 60, Native: hist.NewNative(), Edges: []float64{0.25, 0.26, 0.27, 0.5}, Counts: []uint64{3, 0, 0, 1, 1}}
+	for _, v := range []float64{0.1, 0.1, 0.25, 0.3, 0.9} {
+		h.Native.Observe(v)
+	}
+	own := chat()
+	s := maker(viewOf(), own).spread(fact.TTFT, h, []*slo.Objective{own})
+	if len(s.Limits) != 1 || len(s.Shares) != 1 || s.Limits[0].Label != "250"+nbsp+"ms chat" || s.Since != "07:59 UTC" || strings.Contains(s.Desc, "500") {
+		t.Errorf("%+v, %+v", s.Limits, s.Shares)
+	}
+	a := spreadX{0.01, 10}
+	ls := a.limits([]float64{0.25, 0.26, 0.27, 5, 9.9}, []string{"250 ms chat", "260 ms chat", "270 ms chat", "5 s a", "9.9 s a rather long"})
+	if ls[0].LabelY == ls[1].LabelY || ls[2].Label != "" || ls[3].Label == "" || ls[4].LabelY == ls[3].LabelY {
+		t.Errorf("%+v", ls)
+	}
+}
+
+// TestTheHourIsWhatThereIsOfIt: a young exporter does not call ten minutes the hour.
+func TestTheHourIsWhatThereIsOfIt(t *testing.T) {
+	e := traced(engine("a", "m", 0, steady, chat()))
+	e.Past.Windows = e.Past.Windows[50:]
+	html := strings.ReplaceAll(render(t, "overview", maker(viewOf(e), chat()).overview()), nbsp, " ")
+	if !strings.Contains(html, "hour is what there is of it, since 07:50 UTC;") || strings.Contains(html, "hour is the last") {
+		t.Error("the overview says of the hour something else")
+	}
+	v := viewOf(e)
+	v.Inputs.Spans = &Spans{}
+	p, _ := maker(v, chat()).engine("a")
+	found := false
+	for _, r := range p.Spans {
+		if r.Name == "Completeness" {
+			found = true
+			if !strings.Contains(r.Value, " in the window 07:59:00 to 08:00:00, ") || !strings.HasSuffix(r.Value, " since 07:50 UTC") {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("%+v", p.Spans)
+	}
+}
+
+// TestTokenSharesMakeAll: the part that missed is rounded up, for the part that qualified is rounded down.
+func TestTokenSharesMakeAll(t *testing.T) {
+	for _, c := range []struct {
+		lower, upper, total uint64
+		want                string
+	}{
+		{275, 275, 10_000, "2.8 %"}, {0, 0, 10, "0.0 %"}, {10, 10, 10, "100.0 %"}, {99_999, 99_999, 100_000, "over 99.9 %"}, {1, 1, 100_000, "0.1 %"}, {1, 2, 1000, "0.1 to 0.2 %"}, {0, 0, 0, "–"},
+	} {
+		if got := strings.ReplaceAll(shareOver(c.lower, c.upper, c.total), nbsp, " "); got != c.want {
+			t.Errorf("%d to %d of %d: %q, want %q", c.lower, c.upper, c.total, got, c.want)
+		}
+	}
+	var now, hour tally
+	addTokens(&hour.tokens, fold.Tokens{Known: true, Lower: 9725, Upper: 9725, MissedLower: 275, MissedUpper: 275})
+	if r := tokenRows("m", &now, &hour)[0]; r.Qualified != "9,725 (97.2"+nbsp+"%)" || r.Missed != "275 (2.8"+nbsp+"%)" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestClassesNameWhoseSpansLack: the engine that makes them intervals, and no other.
+func TestClassesNameWhoseSpansLack(t *testing.T) {
+	whole := traced(engine("whole", "llama-3", 0, steady, classed()))
+	for i := range whole.Past.Windows {
+		for k := range whole.Past.Windows[i].Verdicts {
+			v := &whole.Past.Windows[i].Verdicts[k]
+			v.Spans.Seen = v.Sequences.N
+		}
+	}
+	p, _ := maker(viewOf(traced(engine("a", "llama-3", 0, steady, classed())), whole), classed()).slo("chat")
+	if note := p.UnseenNote(); !strings.HasPrefix(note, "Sequences of the hour without a span are of a (") || strings.Contains(note, "whole") {
+		t.Errorf("%q", note)
+	}
+	if unseenNote(nil) != "" {
+		t.Error("a note about nothing")
+	}
+}
+
+// TestAnEmptyWindowIsEmpty: it is neither exact nor from anything.
+func TestAnEmptyWindowIsEmpty(t *testing.T) {
+	e := engine("a", "m", 0, func(int) (uint64, uint64, uint64) { return 0, 0, 0 }, chat())
+	if c := windowsOf(&e, []*slo.Objective{chat()}, now).Rows[0].Goodput[0]; c.Text != "empty" || c.Exact || c.Evidence != "" {
+		t.Errorf("%+v", c)
+	}
+	if p, _ := maker(viewOf(e), chat()).engine("a"); len(p.Rates) != 1 || strings.Contains(render(t, "engine", p), "lower = upper</b>") {
+		t.Error("a plot of nothing is exact")
 	}
 }

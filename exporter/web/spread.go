@@ -16,18 +16,22 @@ type spread struct {
 	ID, Title, Desc string
 	Bars            []zone
 	X               []tick
-	Limits          []tick // thresholds; the label is drawn where there is room
-	Shares          []term // what is exact: the share at each threshold
+	Since           string
+	Limits          []limit
+	Shares          []term // the share at each threshold, which is counted
 	Quantiles       []term // buckets that hold a quantile
 	Note            string
 }
 
 // The geometry of a spread, in units of its view box.
 const (
-	spreadTop, spreadBottom = 14.0, 96.0
+	spreadTop, spreadBottom = 30.0, 112.0
 	spreadLeft, spreadRight = 4.0, 396.0
 	mostBars                = 64
 )
+
+// limit is a threshold as a dashed line with its label beside its upper end.
+type limit struct{ At, Label, LabelX, LabelY string }
 
 // spreads are the distributions of what an engine's spans say.
 func (p *pageMaker) spreads(e *fold.Engine, objectives []*slo.Objective) []spread {
@@ -79,10 +83,17 @@ func bars(h *fold.SpanHistogram) []bar {
 
 func (p *pageMaker) spread(family fact.Family, h *fold.SpanHistogram, objectives []*slo.Objective) spread {
 	*p.frame.ids++
-	s := spread{ID: fmt.Sprintf("plot%d", *p.frame.ids), Title: upperFirst(metricNames[family])}
+	s := spread{ID: fmt.Sprintf("plot%d", *p.frame.ids), Title: upperFirst(metricNames[family]), Since: stamp(h.Since, p.now)}
 	total := h.Native.Count
 	bs := bars(h)
-	axis := spreadAxis(bs, h.Edges)
+	var edges []float64 // of a histogram's thresholds those about this engine
+	var labels []string
+	for _, edge := range h.Edges {
+		if whose := drawnBy(family, edge, objectives); whose != "" {
+			edges, labels = append(edges, edge), append(labels, duration(edge)+" "+short(whose, 16))
+		}
+	}
+	axis := spreadAxis(bs, edges)
 	tallest := uint64(1)
 	for _, b := range bs {
 		tallest = max(tallest, b.count)
@@ -100,9 +111,11 @@ func (p *pageMaker) spread(family fact.Family, h *fold.SpanHistogram, objectives
 	within := uint64(0)
 	for i, edge := range h.Edges {
 		within += h.Counts[i]
-		s.Limits = append(s.Limits, tick{At: coordinate(axis.x(edge)), Label: duration(edge)})
-		s.Shares = append(s.Shares, term{"within " + duration(edge), share(within, within, total) + drawnBy(family, edge, objectives)})
+		if whose := drawnBy(family, edge, objectives); whose != "" {
+			s.Shares = append(s.Shares, term{"within " + duration(edge), share(within, within, total) + ", the threshold of " + whose})
+		}
 	}
+	s.Limits = axis.limits(edges, labels)
 	for _, q := range p.frame.terms.Quantiles {
 		low, high := quantileBucket(h, q)
 		s.Quantiles = append(s.Quantiles, term{"p" + digits(q*100), interval(low, high)})
@@ -134,7 +147,7 @@ func drawnBy(family fact.Family, edge float64, objectives []*slo.Objective) stri
 	if len(names) == 0 {
 		return ""
 	}
-	return ", the threshold of " + list(names)
+	return list(names)
 }
 
 // quantileBucket is the bucket that holds an order statistic: the smallest value with at least a share q of all values
@@ -181,6 +194,29 @@ func spreadAxis(bs []bar, edges []float64) spreadX {
 func (a spreadX) x(v float64) float64 {
 	v = min(max(v, a.low), a.high)
 	return spreadLeft + (spreadRight-spreadLeft)*math.Log(v/a.low)/math.Log(a.high/a.low)
+}
+
+// limits are thresholds with labels, in two rows so that neighbours stay apart; one for which there is no room in
+// either has none, and is among the shares still.
+func (a spreadX) limits(edges []float64, labels []string) []limit {
+	const perRune, gap = 6.6, 6
+	free := [2]float64{} // from where on each row is empty
+	var out []limit
+	for i, edge := range edges {
+		x := a.x(edge)
+		l := limit{At: coordinate(x)}
+		width := perRune * float64(len([]rune(labels[i])))
+		from := min(max(x-width/2, spreadLeft), spreadRight-width)
+		for row := range free {
+			if from >= free[row] {
+				l.Label, l.LabelX, l.LabelY = labels[i], coordinate(from+width/2), coordinate(float64(10+12*row))
+				free[row] = from + width + gap
+				break
+			}
+		}
+		out = append(out, l)
+	}
+	return out
 }
 
 // ticks leaves out what would be cut off at a side.

@@ -57,6 +57,19 @@ func share(lower, upper, total uint64) string {
 	return tenthsBare(down) + " to " + tenths((upper*1000+total-1)/total)
 }
 
+// shareOver is share for what is left over beside another share of the same total: a single number is rounded up, so
+// that the two shown shares make 100 %.
+func shareOver(lower, upper, total uint64) string {
+	if lower != upper || total == 0 {
+		return share(lower, upper, total)
+	}
+	up := (lower*1000 + total - 1) / total
+	if up == 1000 && lower < total {
+		return "over " + tenths(999)
+	}
+	return tenths(up)
+}
+
 func tenthsBare(n uint64) string { return fmt.Sprintf("%d.%d", n/10, n%10) }
 
 // tenths writes tenths of a percent.

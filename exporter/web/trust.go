@@ -27,8 +27,8 @@ func (p *pageMaker) trust(engines []*fold.Engine) []trustRow {
 		conflicts += e.Conflicts
 		unexplained = plus(unexplained, e.Ledger.Unexplained)
 	}
-	rows = append(rows, trustRow{Name: "Conflicts", Value: plural(int(conflicts), "window", "windows"), Doubt: conflicts > 0,
-		Meaning: "since the engine was first seen; judgement windows in which a page contradicted itself"})
+	rows = append(rows, trustRow{Name: "Pages that contradict themselves", Value: plural(int(conflicts), "window", "windows"), Doubt: conflicts > 0,
+		Meaning: "since the engine was first seen; judgement windows in which two histograms or counters of a page cannot both be right; the wider claim was kept"})
 	value := "unknown"
 	if unexplained.Known {
 		value = counts(unexplained.Lower, unexplained.Upper) + " HTTP requests"
