@@ -50,7 +50,7 @@ func noteSpans(log *slog.Logger, r *remembered, e *fold.Engine, at float64, besi
 	}
 	if now.Conflicts > was.conflicts {
 		was.conflicts = now.Conflicts
-		r.once(log, slog.LevelWarn, "page span conflict", "spans contradict the page in a judgement window: the page was believed; spans of two engines may be matched to one, a Collector may repeat them, or clocks may be apart: see what comes with goodput-exporter explain --spans, and docs/spans.md",
+		r.once(log, slog.LevelWarn, "page span conflict", "spans contradict the page in a judgement window: the page was believed; there are more spans than sequences, or they have other latencies or tokens than the page: spans of two engines may be matched to one, a Collector may repeat them, or clocks may be apart; see what comes with goodput-exporter explain --spans, and docs/spans.md",
 			append([]any{"conflicts", now.Conflicts}, contradiction(e)...)...)
 	}
 }

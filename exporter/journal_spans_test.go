@@ -39,7 +39,7 @@ func TestJournalTellsOfSpansOnce(t *testing.T) {
 			span()
 			s.Conflicts++
 			e.Past.Windows = []fold.PastWindow{conflict(9, 7), conflict(240, 120), {}}
-		}, `level=WARN msg="spans contradict the page in a judgement window: the page was believed; spans of two engines may be matched to one,|explain --spans, and docs/spans.md" engine=a conflicts=1 spans=240 finished=120`},
+		}, `level=WARN msg="spans contradict the page in a judgement window: the page was believed; there are more spans than sequences,|spans of two engines may be matched to one,|explain --spans, and docs/spans.md" engine=a conflicts=1 spans=240 finished=120`},
 		{"and do so again", func() { span(); s.Conflicts++ }, ""},
 		{"sequences finish without spans", func() { e.Ranks[0].Sequences[0].Count = 12 }, ""},
 		{"for so long that windows do not wait", func() { s.Expected = false }, `level=WARN msg="spans of the engine have stopped: windows do not wait for them any more" engine=a finished_since=7`},

@@ -68,7 +68,7 @@ func TestConflictsSayHowAndWhy(t *testing.T) {
 			t.Errorf("%q is not in %q", want, row.Value)
 		}
 	}
-	if !row.Doubt || !strings.Contains(row.Meaning, "explain --spans") || !strings.Contains(row.Meaning, "docs/spans.md") {
+	if !row.Doubt || !strings.Contains(row.Meaning, "more spans than sequences") || !strings.Contains(row.Meaning, "explain --spans") || !strings.Contains(row.Meaning, "docs/spans.md") {
 		t.Errorf("%+v", row)
 	}
 	if row := conflictRow(&fold.Engine{}); row.Doubt || row.Value != "0 windows" || strings.Contains(row.Meaning, "docs") {

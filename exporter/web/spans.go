@@ -158,7 +158,7 @@ func conflictRow(e *fold.Engine) trustRow {
 			break
 		}
 	}
-	row.Meaning += ". Spans of two engines may be matched to one, a Collector may send each twice under new ids, or two clocks may be seconds apart: goodput-exporter explain --spans shows what comes, and docs/spans.md how a span finds its engine"
+	row.Meaning += ". There are more spans than sequences, or they have other latencies or tokens than the page. Spans of two engines may be matched to one, a Collector may send each twice under new ids, or two clocks may be seconds apart: goodput-exporter explain --spans shows what comes, and docs/spans.md how a span finds its engine"
 	return row
 }
 
