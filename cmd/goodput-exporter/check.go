@@ -36,9 +36,9 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 		for _, idle := range cfg.Idle() {
 			fmt.Fprintf(buffered, "# %s\n", idle)
 		}
-		checkSpans(cfg, buffered)
+		unusable := checkSpans(cfg, buffered)
 		checkGPUs(cfg, buffered)
-		if err := checkFiles(cfg, buffered); err != nil {
+		if err := errors.Join(unusable, checkFiles(cfg, buffered)); err != nil {
 			return errors.Join(err, buffered.Flush())
 		}
 		fmt.Fprintf(buffered, "# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
@@ -178,6 +178,7 @@ func coverage(o slo.Objective, p checkedPage) (covered []string, says string) {
 // refusals.
 func lintClauses(out io.Writer, o slo.Objective, p checkedPage, models []string) (all []slo.Refusal) {
 	for _, c := range o.Clauses {
+		of := ofClasses(classesWith(&o, c))
 		var answers []string
 		ranks := map[string][]string{}
 		for i := range p.sample.Ranks {
@@ -188,9 +189,9 @@ func lintClauses(out io.Writer, o slo.Objective, p checkedPage, models []string)
 			refused := slo.Refusals([]slo.Clause{c}, func(f fact.Family) ([]float64, bool) {
 				return rank.Histograms[f].Edges, rank.Histograms[f].Known()
 			})
-			answer := fmt.Sprintf("%s <= %s: an edge of the engine's histogram", c.Metric, writtenSeconds(c.Threshold))
+			answer := fmt.Sprintf("%s <= %s: an edge of the engine's histogram", c.Metric, writtenSeconds(c.Threshold)+of)
 			if len(refused) > 0 {
-				answer = "refused: " + refused[0].Error() + absence(refused[0], p.sample)
+				answer = "refused" + of + ": " + refused[0].Error() + absence(refused[0], p.sample)
 			}
 			if !slices.Contains(answers, answer) {
 				answers = append(answers, answer)

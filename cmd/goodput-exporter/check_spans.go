@@ -4,27 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
 	"github.com/goodput-exporter/goodput-exporter/exporter/edges"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
-	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
-// checkSpans prints, as comments, where spans are taken in, what engines must be told, and what is open to whom.
-func checkSpans(cfg *config.Config, out io.Writer) {
+// checkSpans prints, as comments, where spans are taken in, what engines must be told, and what is open to whom. The error
+// is of files that are needed and are not there.
+func checkSpans(cfg *config.Config, out io.Writer) error {
 	for _, o := range cfg.Objectives() {
 		if len(o.Classes.List) > 0 {
 			fmt.Fprintf(out, "# SLO %s has classes by %s: %s\n", o.Name, classesBy(&o.Classes), strings.Join(classTexts(&o), "; "))
 		}
 	}
 	if !cfg.Spans.Taken() {
-		return
+		if keys := idleSpanKeys(&cfg.Spans); len(keys) > 0 {
+			fmt.Fprintf(out, "# note: no spans are taken in, whatever %s says: set spans.listen or spans.grpc_listen\n", strings.Join(keys, ", "))
+		}
+		return nil
 	}
 	var at []string
 	for _, l := range []struct{ key, address, protocol string }{
@@ -38,6 +43,7 @@ func checkSpans(cfg *config.Config, out io.Writer) {
 	for _, w := range openListeners(&cfg.Spans) {
 		fmt.Fprintf(out, "# warning: %s\n", w)
 	}
+	var missing []error
 	for _, f := range []struct{ key, path string }{
 		{"spans.tls_config.cert_file", cfg.Spans.TLS.CertFile}, {"spans.tls_config.key_file", cfg.Spans.TLS.KeyFile},
 		{"spans.tls_config.client_ca_file", cfg.Spans.TLS.ClientCAFile}, {"spans.bearer_token_file", cfg.Spans.BearerTokenFile},
@@ -45,10 +51,45 @@ func checkSpans(cfg *config.Config, out io.Writer) {
 		if f.path == "" {
 			continue
 		}
-		if why := unreadable(cfg.Path(f.path)); why != "" {
+		why := unreadable(cfg.Path(f.path))
+		switch {
+		case why == "":
+		case belongsHere(cfg.Path(f.path)):
+			missing = append(missing, fmt.Errorf("%s: %s cannot be used: %s; without it no span is taken in: write the file, or correct its path", f.key, cfg.Path(f.path), why))
+		default:
 			fmt.Fprintf(out, "# warning: %s: %s cannot be read here (%s), and without it no span is taken in\n", f.key, cfg.Path(f.path), why)
 		}
 	}
+	return errors.Join(missing...)
+}
+
+// belongsHere reports whether a file that cannot be read should be on this machine: its folder is, and this user may look
+// into it. A configuration may also be checked where it is written and not where it is used; then there is no such
+// folder, or the file is for another user's eyes.
+func belongsHere(path string) bool {
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil || !folder.IsDir() {
+		return false
+	}
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular()
+}
+
+// idleSpanKeys are the keys under spans that are not at their defaults and that nothing else of check speaks about.
+func idleSpanKeys(s *config.Spans) (keys []string) {
+	usual := config.Default().Spans
+	for _, k := range []struct {
+		key     string
+		changed bool
+	}{
+		{"spans.grace", s.Grace != usual.Grace}, {"spans.names", !slices.Equal(s.Names, usual.Names)},
+		{"spans.buffer", s.Buffer != usual.Buffer}, {"spans.max_message", s.MaxMessage != usual.MaxMessage},
+	} {
+		if k.changed {
+			keys = append(keys, k.key)
+		}
+	}
+	return keys
 }
 
 // unreadable says why a file cannot be read; "" when it can.
@@ -92,53 +133,6 @@ func loopback(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
-}
-
-func classesBy(c *slo.Classes) string {
-	if c.By == slo.ByAttribute {
-		return "the attribute " + c.Attribute
-	}
-	return string(c.By)
-}
-
-// classTexts says of each class which requests are of it, and what they are promised.
-func classTexts(o *slo.Objective) (all []string) {
-	for _, c := range o.Classes.List {
-		var which string
-		switch {
-		case c.Name == slo.ClassOther:
-			which = "the rest"
-		case len(c.Values) > 0:
-			which = strings.Join(c.Values, " or ")
-		case c.AtMost > 0:
-			which = fmt.Sprintf("up to %d", c.AtMost)
-		default:
-			which = "any more"
-		}
-		all = append(all, fmt.Sprintf("%s (%s) %s", c.Name, which, promisesText(c.Clauses)))
-	}
-	return all
-}
-
-// everyClause lists what any class of an objective is promised, each clause once.
-func everyClause(o *slo.Objective) []slo.Clause {
-	all := slices.Clone(o.Clauses)
-	for _, class := range o.Classes.List {
-		for _, c := range class.Clauses {
-			if !slices.Contains(all, c) {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
-}
-
-func promisesText(clauses []slo.Clause) string {
-	var parts []string
-	for _, c := range clauses {
-		parts = append(parts, fmt.Sprintf("%s <= %s", c.Metric, configured(c.Threshold)))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // sends reports whether an engine with such a page can send a span for each request; where it cannot, or it is not known,

@@ -165,8 +165,9 @@ func explainLedger(windows []fold.PastWindow) explainedLedger {
 // explainObjective says whether an objective is about the engine, and which of its clauses the edges can answer.
 func explainObjective(o slo.Objective, w *engineWatch) explainedSLO {
 	s := explainedSLO{Name: o.Name, Objective: o.Objective, Population: counted(o.Policy)}
-	for _, c := range o.Clauses {
-		s.Clauses = append(s.Clauses, explainedClause{Metric: c.Metric.String(), Threshold: c.Threshold, Answer: "edge"})
+	clauses := everyClause(&o)
+	for _, c := range clauses {
+		s.Clauses = append(s.Clauses, explainedClause{Metric: c.Metric.String(), Threshold: c.Threshold, Classes: classesWith(&o, c), Answer: "edge"})
 	}
 	for i := range w.sample.Ranks {
 		rank := &w.sample.Ranks[i]
@@ -174,11 +175,11 @@ func explainObjective(o slo.Objective, w *engineWatch) explainedSLO {
 			continue
 		}
 		s.Covers = true
-		if why := fold.Unlike(o.Clauses, w.sample, rank); why != "" {
+		if why := fold.Unlike(clauses, w.sample, rank); why != "" {
 			s.Unlike = why
 		}
-		for k := range o.Clauses {
-			refused := slo.Refusals(o.Clauses[k:k+1], func(f fact.Family) ([]float64, bool) {
+		for k := range clauses {
+			refused := slo.Refusals(clauses[k:k+1], func(f fact.Family) ([]float64, bool) {
 				return rank.Histograms[f].Edges, rank.Histograms[f].Known()
 			})
 			if len(refused) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+	"github.com/goodput-exporter/goodput-exporter/exporter/slo"
 )
 
 // addSpans adds what spans say of a window, where it waited for them.
@@ -113,7 +114,7 @@ func madeBy(v *explainedVerdict) string {
 		case string(fold.EvidenceSpans):
 			parts = append(parts, "spans in "+count(int(e.Count), "window"))
 		case string(fold.EvidenceBoth):
-			parts = append(parts, "spans and histograms in "+count(int(e.Count), "window"))
+			parts = append(parts, "histograms and spans in "+count(int(e.Count), "window"))
 		case string(fold.EvidenceHistogram):
 			if len(v.Evidence) > 1 {
 				parts = append(parts, "histograms in "+count(int(e.Count), "window"))
@@ -126,14 +127,30 @@ func madeBy(v *explainedVerdict) string {
 	return strings.Join(parts, ", ")
 }
 
-// methodText says how intervals were obtained, by the names that replay and the docs use.
+// methodText says how histograms gave their intervals: in words, and by the names that JSON and the docs use.
 func methodText(methods []explainedMethod) string {
-	if len(methods) == 1 {
-		return "the method " + methods[0].Method
-	}
 	var parts []string
 	for _, m := range methods {
-		parts = append(parts, fmt.Sprintf("%s in %s", m.Method, count(int(m.Count), "window")))
+		text := methodWords(slo.Method(m.Method))
+		if len(methods) > 1 {
+			text += " in " + count(int(m.Count), "window")
+		}
+		parts = append(parts, text)
 	}
-	return "the methods " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
+}
+
+func methodWords(m slo.Method) string {
+	var words string
+	switch m {
+	case slo.MethodExplain:
+		words = "the flow network of requests from first token to finish"
+	case slo.MethodFinish:
+		words = "counts at the finish alone"
+	case slo.MethodPairs:
+		words = "clauses two by two"
+	case slo.MethodMarginal:
+		words = "the clause that the fewest met"
+	}
+	return words + " (" + string(m) + ")"
 }

@@ -109,10 +109,11 @@ type explainedSLO struct {
 
 // explainedClause says whether the engine's edges can answer a clause.
 type explainedClause struct {
-	Metric    string  `json:"metric"`
-	Threshold float64 `json:"threshold_seconds"`
-	Answer    string  `json:"answer"` // edge or refused
-	Why       string  `json:"why,omitempty"`
+	Metric    string   `json:"metric"`
+	Threshold float64  `json:"threshold_seconds"`
+	Classes   []string `json:"classes,omitempty"` // that promise it
+	Answer    string   `json:"answer"`            // edge or refused
+	Why       string   `json:"why,omitempty"`
 
 	missing bool // refused because the engine has no such histogram
 }

@@ -110,3 +110,49 @@ func TestExplainSpansFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestExplainForeignPod: nobody is told to name a target in a pod that is none.
+func TestExplainForeignPod(t *testing.T) {
+	var out bytes.Buffer
+	x := &explainer{out: &out}
+	x.resources(&explainedSpans{
+		Engines:   []explainedEngineSpans{{Engine: "a"}, {Engine: "b"}},
+		Resources: []explainedResource{{PodName: "vllm-0", PodNamespace: "other", Peer: "10.0.0.7", Requests: 3, Why: "pod", Meaning: "no target is of its pod"}},
+	})
+	for _, want := range []string{"its pod is no target here", "pod_name: \"vllm-0\"", "pod_namespace: \"other\"", "let it send its spans there"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "goodput.engine=") || strings.Contains(out.String(), "pod_uid") {
+		t.Errorf("it offers the names of targets:\n%s", out.String())
+	}
+}
+
+// TestExplainClasses lists what each class is promised, and not only the SLO's own clauses: a class may ask
+// for what the SLO itself does not.
+func TestExplainClasses(t *testing.T) {
+	config := writeFile(t, "c.yaml", `slos:
+  - name: chat
+    objective: 0.95
+    clauses: {ttft: 500ms}
+    classes: {by: prompt_tokens, list: [{name: short, at_most: 100, clauses: {ttft: 250ms}}, {name: long, clauses: {ttft: 300ms, tpot: 50ms}}]}
+spans: {listen: 127.0.0.1:4318}
+`)
+	var out bytes.Buffer
+	if err := runExplain(t.Context(), explainOptions{ConfigFile: config, Source: recordingPath("vllm-0.32-spec")}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"ttft <= 250ms, of class short: an edge of the engine's histogram", "refused, of class long: ttft <= 300ms: the threshold lies inside a bucket",
+		"tpot <= 50ms, of class long: an edge", "over tpot ",
+		"of which class a request is only its span says", "so histograms alone give no interval, or a wider one",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "ttft <= 500ms") {
+		t.Errorf("no request is promised 500ms:\n%s", out.String())
+	}
+}

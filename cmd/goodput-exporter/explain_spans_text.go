@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/edges"
@@ -141,9 +142,25 @@ func (x *explainer) resources(e *explainedSpans) {
 		default:
 			x.line("    %s", x.paint.bad(fmt.Sprintf("%-20s %s: %s", "matched to none", r.Why, r.Meaning)))
 			x.line("    %-20s %s", "remedy", r.Remedy)
-			x.paste(e)
+			if r.Why == fold.UnmatchedPod {
+				x.foreignPod(r)
+			} else {
+				x.paste(e)
+			}
 		}
 	}
+}
+
+// foreignPod says how to have the spans of a pod counted, and where they may belong. To name one of the targets in it would
+// credit a target with what another engine did.
+func (x *explainer) foreignPod(r *explainedResource) {
+	x.line("    its pod is no target here. If this exporter is to judge it, give its target these labels, under engines.targets[].labels or in a file of engines.files:")
+	for _, l := range []struct{ label, value string }{{"pod_uid", r.PodUID}, {"pod_name", r.PodName}, {"pod_namespace", r.PodNamespace}} {
+		if l.value != "" {
+			x.line("      %s: %s", l.label, strconv.Quote(l.value))
+		}
+	}
+	x.line("    If another exporter polls it, let it send its spans there.")
 }
 
 // paste prints what engines can be started with to say who they are.
@@ -186,7 +203,9 @@ func (x *explainer) engineSpans(e *explainedEngineSpans) {
 		x.line("  %s", x.paint.doubt("no span was matched to it"))
 		return
 	}
-	x.line("  matched          %s", tallyText(e.Matched))
+	for i, m := range e.Matched {
+		x.line("  %-16s %d: %s", []string{"matched", ""}[min(i, 1)], m.Count, matchedText(m.Reason))
+	}
 	for _, row := range []struct {
 		name string
 		n    uint64

@@ -163,12 +163,19 @@ func (x *explainer) slo(s *explainedSLO) {
 		x.line("  %s", x.paint.bad("cannot be judged: "+printable(s.Unlike)))
 	}
 	for _, c := range s.Clauses {
-		text := fmt.Sprintf("%s <= %s", c.Metric, configured(c.Threshold))
+		of := ofClasses(c.Classes)
+		text := fmt.Sprintf("%s <= %s%s", c.Metric, configured(c.Threshold), of)
 		if c.Answer == "edge" {
-			x.line("  %-14s %s", text, "an edge of the engine's histogram")
+			if of != "" {
+				text += ":"
+			}
+			x.line("  %-14s an edge of the engine's histogram", text)
 			continue
 		}
-		x.line("  %s", x.paint.bad("refused: "+printable(c.Why)))
+		x.line("  %s", x.paint.bad("refused"+of+": "+printable(c.Why)))
+	}
+	if len(s.Clauses) > 0 && len(s.Clauses[0].Classes) > 0 {
+		x.line("  %s", x.paint.aside("of which class a request is only its span says: without, the interval reaches from what meets the tightest clauses to what meets the loosest"))
 	}
 	x.line("  %s", x.paint.aside("counted are "+s.Population))
 	for i := range s.Verdicts {

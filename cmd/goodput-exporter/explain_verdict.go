@@ -14,7 +14,8 @@ import (
 func explainVerdict(period string, o *slo.Objective, windows []fold.PastWindow) explainedVerdict {
 	v := explainedVerdict{Period: period}
 	var evidence, methods, doubts, unjudged tallied
-	for _, c := range o.Clauses {
+	tightest, _ := o.Extremes() // what violations are counted against
+	for _, c := range tightest {
 		v.Over = append(v.Over, explainedMarginal{Metric: c.Metric.String(), Population: population(c.Metric)})
 	}
 	for i := range windows {
@@ -99,17 +100,22 @@ func narrower(w *engineWatch, o *slo.Objective, windows []fold.PastWindow) (out 
 	var lacking, inside []string
 	for _, c := range about.Clauses {
 		switch {
-		case c.Answer == "refused" && c.missing:
+		case c.Answer != "refused" || slices.Contains(lacking, c.Metric) || slices.Contains(inside, c.Metric):
+		case c.missing:
 			lacking = append(lacking, c.Metric)
-		case c.Answer == "refused":
+		default:
 			inside = append(inside, c.Metric)
 		}
 	}
+	none := "so there is no interval at all"
+	if len(o.Classes.List) > 0 {
+		none = "so histograms alone give no interval, or a wider one" // by the tightest and the loosest clauses
+	}
 	if len(lacking) > 0 {
-		out = append(out, explainedNarrow{By: "clauses", Says: "The engine has no histogram of " + strings.Join(lacking, ", ") + ", so there is no interval at all: remove these clauses, or start a version that has it."})
+		out = append(out, explainedNarrow{By: "clauses", Says: "The engine has no histogram of " + strings.Join(lacking, ", ") + ", " + none + ": remove these clauses, or start a version that has it."})
 	}
 	if len(inside) > 0 {
-		out = append(out, explainedNarrow{By: "edges", Says: "The engine has no edge at the threshold of " + strings.Join(inside, ", ") + ", so there is no interval at all. goodput-exporter engine-flags prints what to start the engine with, or what the SLO can say instead."})
+		out = append(out, explainedNarrow{By: "edges", Says: "The engine has no edge at the threshold of " + strings.Join(inside, ", ") + ", " + none + ". goodput-exporter engine-flags prints what to start the engine with, or what the SLO can say instead."})
 	}
 	if v.Width == nil || v.Upper == v.Lower {
 		return out
@@ -149,7 +155,8 @@ func fromPolls(w *engineWatch, o *slo.Objective, v explainedVerdict) string {
 
 // fromEdges compares the engine's layout with the one that engine-flags would give it.
 func fromEdges(w *engineWatch, o *slo.Objective) string {
-	for _, c := range o.Clauses {
+	tightest, _ := o.Extremes()
+	for _, c := range tightest {
 		if c.Metric != fact.TTFT {
 			continue
 		}
