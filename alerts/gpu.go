@@ -42,7 +42,7 @@ func (o *Options) gpuAlerts() []Rule {
 
 // heldBy names the engines of the GPU of an alert, of which there may be none or several. They are looked up when the alert
 // is sent: as labels they would split it.
-const heldBy = `{{ with printf "` + catalog.GPUInfo + `{gpu=%q,engine!=''}" $labels.gpu | query }} Engines on it:{{ range . }} {{ .Labels.engine }}{{ end }}.{{ end }}`
+const heldBy = `{{ with printf "` + catalog.GPUInfo + `{gpu=%q,engine!=''}" $labels.gpu | query | sortByLabel "engine" }} Engines on it:{{ range . }} {{ .Labels.engine }}{{ end }}.{{ end }}`
 
 // errorsOf counts errors of the last half hour. A number that a GPU never had before has no series, so increase misses its first
 // error; then all that the new series shows is new. It is not new when it was seen within six hours: a source that was down
