@@ -65,7 +65,7 @@ func (s *Spans) nothingTakenAlert() []hint {
 	}
 	text := "with spans came since the exporter started, and none was taken"
 	if len(why) > 0 {
-		text += ": " + list(why)
+		text += ": " + strings.Join(why, "; ")
 	}
 	return []hint{{Text: text, Link: "#trust", LinkText: plural(int(away), "message", "messages")}}
 }

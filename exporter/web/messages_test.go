@@ -52,9 +52,9 @@ func TestMessagesTurnedAwayAreTold(t *testing.T) {
 // TestABannerIsOnThePage: the first page says that nothing is taken.
 func TestABannerIsOnThePage(t *testing.T) {
 	v := viewOf(engine("a", "m", 0, steady, chat()))
-	v.Inputs.Spans = &Spans{Messages: []Message{{"http", "too_large", 3}}}
+	v.Inputs.Spans = &Spans{Messages: []Message{{"grpc", "busy", 1}, {"http", "too_large", 3}}}
 	html := render(t, "overview", maker(v, chat()).overview())
-	if !strings.Contains(html, `<a href="#trust">3 messages</a> with spans came since the exporter started, and none was taken: too large`) {
+	if !strings.Contains(html, `<a href="#trust">4 messages</a> with spans came since the exporter started, and none was taken: too large; too many at once`) {
 		t.Error(html)
 	}
 }
