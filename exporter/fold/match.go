@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -12,10 +13,13 @@ import (
 // not resolved. What it cannot tell it does not guess. The zero Matcher is ready; not for concurrent use.
 type Matcher struct {
 	places   map[string]*place // by id of the target
+	leaving  map[string]*place // of targets that have gone and whose spans are still of use, likewise
 	uids     map[string][]*place
 	names    map[string][]*place // by name of the pod, of whatever namespace
 	hosts    map[netip.Addr][]*place
 	unplaced int                // targets that are at no known address: they may be at any
+	saysUID  bool               // some target that has not gone says the uid of its pod
+	saysName bool               // likewise, its name
 	left     map[string]float64 // when targets went, by id, of those whose spans may still come
 	memory   memory
 }
@@ -28,7 +32,7 @@ const lingering = 300
 // cannot be told. It is given all targets that there are at the time, and remembers between calls which process was matched
 // to what.
 func (m *Matcher) Match(targets []fact.Target, o *fact.Origin, at float64) (target, how, why string) {
-	m.know(targets, at)
+	m.know(targets, nil, at)
 	return m.match(o, at)
 }
 
@@ -49,12 +53,18 @@ func (m *Matcher) match(o *fact.Origin, at float64) (target, how, why string) {
 // What a span says of itself goes before what was learnt of its process, and that helps where the address tells nothing. If
 // it tells something else, either it is not the sender's own (a Collector's that is beside another engine) or the process
 // is not the one that was known (replicas that were given one service.instance.id): which cannot be told.
+//
+// A target that has gone is told by its name, its pod and its process, and not by its address, which may be another's.
 func (m *Matcher) tell(o *fact.Origin, known *place, at float64) (p *place, how, why string) {
 	if len(m.places) == 0 {
-		return nil, "", UnmatchedNoTarget
+		defer func() {
+			if p == nil {
+				why = UnmatchedNoTarget
+			}
+		}()
 	}
 	if o.Engine != "" {
-		if p := m.places[o.Engine]; p != nil {
+		if p := cmp.Or(m.places[o.Engine], m.leaving[o.Engine]); p != nil {
 			return p, ByEngine, ""
 		}
 		return nil, "", UnmatchedEngine
@@ -88,7 +98,7 @@ func (m *Matcher) tell(o *fact.Origin, known *place, at float64) (p *place, how,
 
 // only is the sole target, nil while there are several, or while spans of one that was there beside it may still come.
 func (m *Matcher) only(at float64) (sole *place) {
-	if len(m.places) != 1 {
+	if len(m.places) != 1 || len(m.leaving) > 0 {
 		return nil
 	}
 	for _, when := range m.left {
@@ -109,7 +119,7 @@ func (m *Matcher) ofPod(o *fact.Origin) (among []*place, other bool) {
 		if among = m.uids[o.PodUID]; len(among) > 0 {
 			return among, false
 		}
-		other = len(m.uids) > 0
+		other = m.saysUID
 	}
 	if o.PodName == "" {
 		return nil, other
@@ -120,7 +130,7 @@ func (m *Matcher) ofPod(o *fact.Origin) (among []*place, other bool) {
 			among = append(among, p)
 		}
 	}
-	return among, len(among) == 0 && (other || len(m.names) > 0)
+	return among, len(among) == 0 && (other || m.saysName)
 }
 
 // atAddress lists the targets at the address of a sender, of all or of some. It is sure of a sole one while every other is
@@ -134,48 +144,71 @@ func (m *Matcher) atAddress(peer string, among []*place) (here []*place, sure bo
 	if len(among) == 0 {
 		return here, len(here) == 1 && m.unplaced == 0
 	}
-	unplaced := slices.ContainsFunc(among, func(p *place) bool { return !p.host.IsValid() })
+	unplaced := slices.ContainsFunc(among, func(p *place) bool { return !p.host.IsValid() || p.host == host && m.leaving[p.id] == p })
 	here = slices.DeleteFunc(slices.Clone(here), func(p *place) bool { return !slices.Contains(among, p) })
 	return here, len(here) == 1 && !unplaced
 }
 
-// know takes in the targets that there are now. What was learnt of a target ends when it goes or becomes another, and when
-// others come that it would not have been learnt beside.
-func (m *Matcher) know(targets []fact.Target, at float64) {
-	same := len(targets) == len(m.places)
-	for i := 0; same && i < len(targets); i++ {
-		p := m.places[targets[i].ID]
-		same = p != nil && p.is(&targets[i])
-	}
-	if same {
+// know takes in the targets that there are now, and those that have gone and are to be told still. What was learnt of a
+// target ends with it, or when it becomes another, and when others come that it would not have been learnt beside.
+func (m *Matcher) know(targets, leaving []fact.Target, at float64) {
+	if allOf(m.places, targets) && allOf(m.leaving, leaving) {
 		return
 	}
-	before := m.places
-	m.places, m.unplaced = make(map[string]*place, len(targets)), 0
+	before, gone := m.places, m.leaving
+	m.places, m.leaving, m.unplaced = make(map[string]*place, len(targets)), make(map[string]*place, len(leaving)), 0
 	m.uids, m.names, m.hosts = map[string][]*place{}, map[string][]*place{}, map[netip.Addr][]*place{}
+	known := func(t *fact.Target) *place {
+		for _, p := range [...]*place{before[t.ID], gone[t.ID]} {
+			if p != nil && p.is(t) {
+				return p
+			}
+		}
+		return newPlace(t)
+	}
 	for i := range targets {
-		p := before[targets[i].ID]
-		if p == nil || !p.is(&targets[i]) {
-			p = newPlace(&targets[i])
-		}
+		p := known(&targets[i])
 		m.places[p.id] = p
-		if p.uid != "" {
-			m.uids[p.uid] = append(m.uids[p.uid], p)
-		}
-		if p.name != "" {
-			m.names[p.name] = append(m.names[p.name], p)
-		}
+		m.addPod(p)
 		if p.host.IsValid() {
 			m.hosts[p.host] = append(m.hosts[p.host], p)
 		} else {
 			m.unplaced++
 		}
 	}
+	m.saysUID, m.saysName = len(m.uids) > 0, len(m.names) > 0
+	for i := range leaving {
+		p := known(&leaving[i])
+		m.leaving[p.id] = p
+		m.addPod(p)
+	}
 	m.depart(before, at)
 	m.memory.forget(func(r *recollection) bool {
+		if m.leaving[r.place.id] == r.place {
+			return false
+		}
 		p, _, _ := m.tell(r.origin, nil, at)
 		return p != r.place
 	})
+}
+
+// allOf reports whether places are those of the targets, and of no others.
+func allOf(places map[string]*place, targets []fact.Target) bool {
+	for i := range targets {
+		if p := places[targets[i].ID]; p == nil || !p.is(&targets[i]) {
+			return false
+		}
+	}
+	return len(places) == len(targets)
+}
+
+func (m *Matcher) addPod(p *place) {
+	if p.uid != "" {
+		m.uids[p.uid] = append(m.uids[p.uid], p)
+	}
+	if p.name != "" {
+		m.names[p.name] = append(m.names[p.name], p)
+	}
 }
 
 // depart notes which targets went, and lets go of those that came back and those of which nothing can come any more.

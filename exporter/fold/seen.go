@@ -63,6 +63,7 @@ var whys = [...]string{UnmatchedEngine, UnmatchedPod, UnmatchedAmbiguous, Unmatc
 type intake struct {
 	matcher   Matcher
 	targets   []fact.Target // of this round, in no order
+	leaving   []fact.Target // that have gone and whose spans may still be of use, likewise
 	unmatched [len(whys)]uint64
 	last      [len(whys)]UnmatchedOrigin
 }
@@ -74,13 +75,17 @@ func (s *State) takeSpans(spans []fact.Span, at float64) {
 		return
 	}
 	in := &s.intake
-	in.targets = in.targets[:0]
+	in.targets, in.leaving = in.targets[:0], in.leaving[:0]
 	for _, e := range s.engines {
-		if !e.gone {
+		switch {
+		case !e.gone:
 			in.targets = append(in.targets, e.target)
+		case len(e.pending) > 0 || at-e.goneAt < s.opts.Grace:
+			// Its last windows wait for spans that its process, or a Collector, may only be about to send.
+			in.leaving = append(in.leaving, e.target)
 		}
 	}
-	in.matcher.know(in.targets, at)
+	in.matcher.know(in.targets, in.leaving, at)
 	if len(spans) == 0 {
 		return
 	}
