@@ -45,7 +45,7 @@ build-dcgm: ## Build the child that reads DCGM, bin/goodput-dcgm; it needs gcc, 
 
 test: browser rules otlp ## Run all tests in random order, under the race detector but for long computations in one goroutine
 	$(GO) test -race -shuffle=on ./...
-	$(GO) test -shuffle=on ./cmd/goodput-exporter
+	$(GO) test -shuffle=on ./cmd/goodput-exporter ./exporter/fold
 
 browser: ## Open the status page in Chromium: no complaint, no request to elsewhere, no sideways scrolling
 	cd test/browser && $(GO) vet ./... && $(GO) test -count=1 ./...

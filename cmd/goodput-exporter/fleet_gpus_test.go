@@ -38,6 +38,7 @@ var gpuWorlds = map[string]func(*sim.Config){
 // TestGPUPageIsReadAsTheTruth: what the exporter's source reads from the page of a world's GPUs is what the world knows of
 // them, in either regime: cards, instances, users of a shared card.
 func TestGPUPageIsReadAsTheTruth(t *testing.T) {
+	computes(t)
 	for name, change := range gpuWorlds {
 		for _, regime := range []sim.GPURegime{sim.GPURegime48, sim.GPURegime49} {
 			t.Run(name+"/"+string(regime), func(t *testing.T) {
