@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -168,6 +169,32 @@ func TestEngineFlagsForASecuredReceiver(t *testing.T) {
 				if strings.Contains(out.String(), w) {
 					t.Errorf("%q is in\n%s", w, out.String())
 				}
+			}
+		})
+	}
+}
+
+// TestSpansDocHoldsWhatIsPrinted: the blocks of docs/spans.md are whole, and can be pasted.
+func TestSpansDocHoldsWhatIsPrinted(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/spans.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spans := range map[string]string{"HTTP": "{listen: 127.0.0.1:4318}", "gRPC": "{grpc_listen: 127.0.0.1:4317}"} {
+		t.Run(name, func(t *testing.T) {
+			path := writeFile(t, "c.yaml", "slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]\nengines: {targets: [{id: a, url: \"http://127.0.0.1:8000/metrics\"}]}\nspans: "+spans+"\n")
+			var out strings.Builder
+			if err := runEngineFlags(engineFlagsOptions{ConfigFile: path, Version: "0.32", Format: "shell"}, &out); err != nil {
+				t.Fatal(err)
+			}
+			var block strings.Builder
+			for line := range strings.Lines(out.String()) {
+				if !strings.HasPrefix(line, "#") && !strings.Contains(line, "--custom-histogram-buckets") {
+					block.WriteString("    " + line)
+				}
+			}
+			if !strings.Contains(string(doc), "\n\n"+block.String()+"\n") {
+				t.Errorf("docs/spans.md lacks\n%s", block.String())
 			}
 		})
 	}

@@ -148,7 +148,7 @@ func methodWords(m slo.Method) string {
 	case slo.MethodFinish:
 		words = "counts at the finish alone"
 	case slo.MethodPairs:
-		words = "clauses two by two"
+		words = "pairs of first tokens and finishes"
 	case slo.MethodMarginal:
 		words = "the clause that the fewest met"
 	}
