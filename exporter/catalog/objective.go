@@ -52,6 +52,6 @@ func objectiveSeries() []Series {
 		What: "observations over the threshold of one clause, whatever the other clauses say: a marginal, and not to be added over clauses",
 		Unit: "observations", Population: observations, Window: perWindow,
 		Failures: "only what is observed in the histogram: rejected and lost requests are not",
-		Source:   "the histogram of the clause; where it has no edge at the threshold, the spans", Labels: []string{LabelEngine, LabelSLO, LabelClause}, Maybe: model, Stability: Stable,
+		Source:   "the histogram of the clause; the spans, where it has no edge at the threshold and, but for ttft, where every span is there", Labels: []string{LabelEngine, LabelSLO, LabelClause}, Maybe: model, Stability: Stable,
 	}))...)
 }

@@ -57,7 +57,7 @@ func spanSeries() []Series {
 		Series{
 			Name: SpansUnused, Kind: Counter, Unit: "spans", Stability: Experimental, Labels: []string{LabelEngine, LabelReason},
 			What: "Spans of the engine that are in no window's verdict. The reason is late (their window had been committed: unseen there), outside (they ended when no window was open: before the first page " +
-				"or between two processes), duplicate (came before) or dropped (more than is kept for one engine: unseen). " + onceSpansCame + ".",
+				"or between two processes), duplicate (came before) or dropped (more than is kept for one engine or for all: unseen). " + onceSpansCame + ".",
 			Population: "matched spans, each one finished sequence", Window: sinceFirstSeen,
 		},
 		Series{
@@ -72,7 +72,7 @@ func spanSeries() []Series {
 		},
 		Series{
 			Name: LogicalRequests, Kind: Counter, Unit: "requests", Stability: Experimental, Labels: engine, Maybe: model,
-			What: "Of " + RequestAttempts + " those that are no further try of another in the same window, as the trace of the caller tells. " +
+			What: "Of " + RequestAttempts + " those that are no further try of another in the same window, as the trace of the caller and a prompt of the same length tell. " +
 				"A caller that sends no trace cannot be seen trying again: then the two are equal. " + onceSpansCame + ".",
 			Population: "finished requests with a span, by trace", Window: spanWindow, Source: fromSpans,
 		},

@@ -90,7 +90,7 @@ func policyKeys() codec[slo.Policy] {
 		bind("lost", disposition(), func(p *slo.Policy) *slo.Disposition { return &p.Lost },
 			"Requests in flight when their engine died."),
 		bind("retries", oneOf(slo.RetriesAttempts, slo.RetriesLogical), func(p *slo.Policy) *slo.Retries { return &p.Retries },
-			"Requests of one trace, where the caller's tracing goes through to the engine and it sends spans. attempts: each counts for itself. logical: together they are one request, which began with the first and is judged by the last."),
+			"Requests of one trace with a prompt of the same length, where the caller's tracing goes through to the engine and it sends spans. attempts: each counts for itself. logical: together they are one request, which began with the first and is judged by the last."),
 	)
 }
 

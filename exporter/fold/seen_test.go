@@ -273,7 +273,7 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 	for range 300 {
 		s := listener()
 		s.opts.Grace = 200 * rng.Float64() // spans of one that has just gone are its own
-		s.opts.JudgementWindow = 1e6 // an engine that is gone takes its counts along, a window later
+		s.opts.JudgementWindow = 1e6       // an engine that is gone takes its counts along, a window later
 		sent, matched, accounted := 0, uint64(0), uint64(0)
 		at := 1000.0
 		for range 8 {
