@@ -52,7 +52,10 @@ const (
 	slack = 1
 	// maxTokens is far above any context length.
 	maxTokens = 1e8
-	// maxAway is how far from now a request may begin or end, seconds.
+	// maxAhead is how long after now a request may end, seconds: it has ended when its span comes, so whoever says otherwise
+	// has a clock that is ahead, and no window of ours could be the one of its end.
+	maxAhead = 60
+	// maxAway is how far from now a request may begin, seconds.
 	maxAway = float64(24 * time.Hour / time.Second)
 )
 
@@ -170,8 +173,8 @@ func (r *raw) times(received float64) *objection {
 		return object(ReasonTime, "begins %g s from now", math.Round(start-received))
 	case e2e > end-start+slack:
 		return object(ReasonLong, "%s is %g s, its span lasts %g s", keys[mE2E], e2e, end-start)
-	case start+e2e-received > maxAway:
-		return object(ReasonTime, "ends %g s from now", math.Round(start+e2e-received))
+	case start+e2e-received > maxAhead:
+		return object(ReasonTime, "ends %g s after it came: the sender's clock is ahead of this one", math.Round(start+e2e-received))
 	}
 	return nil
 }

@@ -45,7 +45,11 @@ func TestValuesThatCannotBeTrueAreRefused(t *testing.T) {
 		"a start in two days":          {span: func(s *tracepb.Span) { s.StartTimeUnixNano += 172802 * second }, reason: "time", example: "begins 172800 s from now"},
 		"an end in two days": {
 			change: with{"gen_ai.latency.e2e": 172802}, span: func(s *tracepb.Span) { s.EndTimeUnixNano += 172802 * second },
-			reason: "time", example: "ends 172800 s from now",
+			reason: "time", example: "ends 172800 s after it came: the sender's clock is ahead of this one",
+		},
+		"an end in ten minutes": {
+			span:   func(s *tracepb.Span) { s.StartTimeUnixNano += 600 * second; s.EndTimeUnixNano += 600 * second },
+			reason: "time", example: "ends 599 s after it came: the sender's clock is ahead of this one",
 		},
 		"a start in milliseconds":               {span: func(s *tracepb.Span) { s.StartTimeUnixNano /= 1e6 }, reason: "time", example: "begins -1.7999982e+09 s from now"},
 		"no trace id":                           {span: func(s *tracepb.Span) { s.TraceId = nil }, reason: "identity", example: "its trace id or span id is missing, zero or of a wrong length"},

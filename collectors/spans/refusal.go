@@ -13,7 +13,7 @@ const (
 	ReasonPart      = "part"      // a part of the request lasts longer than the whole
 	ReasonLong      = "long"      // the request lasts longer than its span: such as the host's uptime, after an abort in the engine
 	ReasonTokens    = "tokens"    // a number of tokens that no request has
-	ReasonTime      = "time"      // begins at no time, or begins or ends more than a day from now
+	ReasonTime      = "time"      // begins at no time, or more than a day from now, or ends more than a minute after it came
 	ReasonIdentity  = "identity"  // no trace id or span id by which it could be told from others
 	ReasonSequences = "sequences" // stands for several sequences, whose own values it does not tell
 	ReasonSize      = "size"      // more attributes than are read

@@ -23,7 +23,7 @@ func spanSeries() []Series {
 			Name: SpansRefused, Kind: Counter, Unit: "spans", Stability: Experimental, Labels: []string{LabelReason},
 			What: "Spans of a request that were refused because their values cannot be true; the sequence counts as unseen. The reason is missing (an attribute is not there, or is no number), negative (a duration below zero), " +
 				"infinite (a value that is not a finite number), part (a part lasts longer than the whole), long (the request lasts longer than its span), tokens (a number of tokens that no request has), " +
-				"time (begins at no time, or begins or ends more than a day from now), identity (no trace or span id), sequences (stands for several sequences and does not tell their own values), size (more attributes than are read) or other. " +
+				"time (begins at no time, or more than a day from now, or ends more than a minute after it came), identity (no trace or span id), sequences (stands for several sequences and does not tell their own values), size (more attributes than are read) or other. " +
 				"The log shows one example for each. " + whileTaken + ".",
 			Population: "refused spans of all senders", Window: sinceTaken,
 		},
