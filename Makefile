@@ -43,9 +43,12 @@ build: ## Build the static binary, bin/goodput-exporter
 build-dcgm: ## Build the child that reads DCGM, bin/goodput-dcgm; it needs gcc, and glibc where it runs
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy' -o $(DCGM_BIN) ./cmd/goodput-dcgm
 
-test: browser rules otlp ## Run all tests in random order, under the race detector but for long computations in one goroutine
-	$(GO) test -race -shuffle=on ./...
-	$(GO) test -shuffle=on ./cmd/goodput-exporter ./exporter/fold
+# The senders of `otlp` mostly wait for windows to end, so they run beside the tests that compute.
+test: browser rules build $(COLLECTOR) ## Run all tests in random order, under the race detector but for long computations in one goroutine
+	@$(MAKE) --no-print-directory otlp & otlp=$$!; failed=0; \
+	$(GO) test -race -shuffle=on ./... || failed=1; \
+	$(GO) test -shuffle=on ./cmd/goodput-exporter ./exporter/fold || failed=1; \
+	wait $$otlp || failed=1; exit $$failed
 
 browser: ## Open the status page in Chromium: no complaint, no request to elsewhere, no sideways scrolling
 	cd test/browser && $(GO) vet ./... && $(GO) test -count=1 ./...

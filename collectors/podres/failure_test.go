@@ -1,6 +1,7 @@
 package podres
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func TestAListenerThatIsNoKubelet(t *testing.T) {
 		timeout time.Duration
 		reason  fact.Reason
 	}{
-		"one that says nothing":       {func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<20)); _, _ = c.Read(make([]byte, 1)) }, 100 * time.Millisecond, fact.ReasonTimeout},
+		"one that says nothing":       {func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, 100 * time.Millisecond, fact.ReasonTimeout},
 		"one that hangs up":           {func(net.Conn) {}, patient, fact.ReasonTruncated},
 		"one that speaks HTTP/1 only": {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, patient, fact.ReasonTruncated},
 	} {
