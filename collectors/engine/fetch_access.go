@@ -5,20 +5,16 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/internal/accessfile"
 )
 
 // Access says how a target is reached: what is shown to it, and which certificate is believed. Secrets are named by the
@@ -31,9 +27,6 @@ type Access struct {
 	InsecureSkipVerify        bool
 	Proxy                     string // URL, may hold a password; "" is no proxy, whatever the environment says
 }
-
-// maxAccessFile bounds what is read of a file, in bytes: the authorities of a whole system are about 220 kB.
-const maxAccessFile = 1 << 20
 
 // entrance is one Access at work: the connections that are made under it, and what its files held when they last could
 // be used.
@@ -107,18 +100,13 @@ func (e *entrance) open(hasUser bool) (*pass, error) {
 // secret is the one line that a file holds.
 func (e *entrance) secret(path, key string) (string, error) {
 	text, err := e.read(path, func(text []byte) error {
-		switch s := strings.TrimSpace(string(text)); {
-		case s == "":
-			return errors.New("the file is empty")
-		case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }):
-			return errors.New("the file holds more than one line")
-		}
-		return nil
+		_, err := accessfile.Line(text)
+		return err
 	})
 	if err != nil {
 		return "", refuse(fact.ReasonAuth, "%s %s cannot be used: %v; nothing was sent", key, path, err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	return accessfile.Line(text)
 }
 
 // read returns what a file holds, or held when it could last be used.
@@ -128,7 +116,7 @@ func (e *entrance) read(path string, fit func([]byte) error) ([]byte, error) {
 		f = &accessFile{}
 		e.files[path] = f
 	}
-	text, err := readAccessFile(path)
+	text, err := accessfile.Read(path)
 	if err == nil {
 		err = fit(text)
 	}
@@ -141,24 +129,6 @@ func (e *entrance) read(path string, fit func([]byte) error) ([]byte, error) {
 	return nil, err
 }
 
-func readAccessFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		var text []byte
-		if text, err = io.ReadAll(io.LimitReader(f, maxAccessFile+1)); err == nil && len(text) > maxAccessFile {
-			err = fmt.Errorf("it is larger than %d bytes", maxAccessFile)
-		}
-		if err == nil {
-			return text, nil
-		}
-	}
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err // without the path, which the caller names
-	}
-	return nil, err
-}
-
 // refresh makes a new client when the certificates or the key have changed; connections under the old ones are closed
 // as soon as they are idle.
 func (e *entrance) refresh() error {
@@ -166,10 +136,8 @@ func (e *entrance) refresh() error {
 	var err error
 	if e.CAFile != "" {
 		ca, err = e.read(e.CAFile, func(text []byte) error {
-			if !x509.NewCertPool().AppendCertsFromPEM(text) {
-				return errors.New("it holds no PEM certificate")
-			}
-			return nil
+			_, err := accessfile.Authorities(text)
+			return err
 		})
 		if err != nil {
 			return refuse(fact.ReasonConnect, "ca_file %s cannot be used: %v; nothing was sent", e.CAFile, err)
@@ -200,14 +168,12 @@ func (e *entrance) refresh() error {
 // pair is the certificate with its key. They are two files, so that a rotation has a moment in which they do not belong
 // together: until they do again, the pair before holds.
 func (e *entrance) pair() (cert, key []byte, err error) {
-	cert, err = readAccessFile(e.CertFile)
+	cert, err = accessfile.Read(e.CertFile)
 	if err == nil {
-		key, err = readAccessFile(e.KeyFile)
+		key, err = accessfile.Read(e.KeyFile)
 	}
 	if err == nil {
-		if _, wrong := tls.X509KeyPair(cert, key); wrong != nil {
-			err = errors.New("they are not a PEM certificate and its key")
-		}
+		_, err = accessfile.Pair(cert, key)
 	}
 	for path, text := range map[string][]byte{e.CertFile: cert, e.KeyFile: key} {
 		f := e.files[path]

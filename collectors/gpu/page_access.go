@@ -3,17 +3,14 @@ package gpu
 import (
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/internal/accessfile"
 )
 
 // Access says what is shown to dcgm-exporter and which certificate is believed. Secrets are named by the files that hold
@@ -97,9 +94,8 @@ func (d *door) tls() (*tls.Config, [sha256.Size]byte, error) {
 		if ca, err = readFile(d.CAFile); err != nil {
 			return nil, [sha256.Size]byte{}, fmt.Errorf("ca_file %w", err)
 		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, [sha256.Size]byte{}, fmt.Errorf("ca_file %s cannot be used: it holds no PEM certificate", d.CAFile)
+		if cfg.RootCAs, err = accessfile.Authorities(ca); err != nil {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("ca_file %s cannot be used: %w", d.CAFile, err)
 		}
 	}
 	if d.CertFile != "" {
@@ -109,9 +105,9 @@ func (d *door) tls() (*tls.Config, [sha256.Size]byte, error) {
 		if key, err = readFile(d.KeyFile); err != nil {
 			return nil, [sha256.Size]byte{}, fmt.Errorf("key_file %w", err)
 		}
-		pair, err := tls.X509KeyPair(cert, key)
+		pair, err := accessfile.Pair(cert, key)
 		if err != nil {
-			return nil, [sha256.Size]byte{}, fmt.Errorf("cert_file %s and key_file %s cannot be used: they are not a PEM certificate and its key", d.CertFile, d.KeyFile)
+			return nil, [sha256.Size]byte{}, fmt.Errorf("cert_file %s and key_file %s cannot be used: %w", d.CertFile, d.KeyFile, err)
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
@@ -146,31 +142,17 @@ func secretLine(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := strings.TrimSpace(string(text))
-	switch {
-	case s == "":
-		return "", fmt.Errorf("%s cannot be used: the file is empty", path)
-	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return "", fmt.Errorf("%s cannot be used: the file holds more than one line", path)
+	s, err := accessfile.Line(text)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be used: %w", path, err)
 	}
 	return s, nil
 }
 
-// maxAccessFile bounds what is read of a file, in bytes: the authorities of a whole system are about 220 kB.
-const maxAccessFile = 1 << 20
-
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	text, err := accessfile.Read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be used: %w", path, errors.Unwrap(err))
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxAccessFile+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s cannot be read", path)
-	case len(text) > maxAccessFile:
-		return nil, fmt.Errorf("%s cannot be used: it is larger than %d bytes", path, maxAccessFile)
+		return nil, fmt.Errorf("%s cannot be used: %w", path, err)
 	}
 	return text, nil
 }

@@ -1,24 +1,18 @@
 package spans
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-)
 
-// maxFile bounds what is read of a file, in bytes: the authorities of a whole system are about 220 kB.
-const maxFile = 1 << 20
+	"github.com/goodput-exporter/goodput-exporter/internal/accessfile"
+)
 
 // access is who may send. Files are read again for each handshake and each message, so that a rotated secret holds at
 // once: that takes microseconds, and no event can be missed. A file that is gone or of no use for the moment, as in the
@@ -90,18 +84,18 @@ func (a *access) readPair() error {
 	if a.certFile == "" {
 		return nil
 	}
-	cert, err := readFile(a.certFile)
+	cert, err := accessfile.ReadRegular(a.certFile)
 	if err != nil {
 		return err
 	}
-	key, err := readFile(a.keyFile)
+	key, err := accessfile.ReadRegular(a.keyFile)
 	if err != nil {
 		return err
 	}
 	if sums := [2][sha256.Size]byte{sha256.Sum256(cert), sha256.Sum256(key)}; sums != [2][sha256.Size]byte(a.built[:2]) {
-		pair, err := tls.X509KeyPair(cert, key)
+		pair, err := accessfile.Pair(cert, key)
 		if err != nil {
-			return errors.New("they are not a PEM certificate and its key") // the parser's text could hold what is in the files
+			return err
 		}
 		a.cert, a.built[0], a.built[1] = pair, sums[0], sums[1]
 	}
@@ -112,14 +106,14 @@ func (a *access) readPool() error {
 	if a.clientCAFile == "" {
 		return nil
 	}
-	text, err := readFile(a.clientCAFile)
+	text, err := accessfile.ReadRegular(a.clientCAFile)
 	if err != nil {
 		return err
 	}
 	if sum := sha256.Sum256(text); sum != a.built[2] {
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(text) {
-			return errors.New("it holds no PEM certificate")
+		pool, err := accessfile.Authorities(text)
+		if err != nil {
+			return err
 		}
 		a.pool, a.built[2] = pool, sum
 	}
@@ -130,17 +124,15 @@ func (a *access) readToken() error {
 	if a.tokenFile == "" {
 		return nil
 	}
-	text, err := readFile(a.tokenFile)
+	text, err := accessfile.ReadRegular(a.tokenFile)
 	if err != nil {
 		return err
 	}
-	switch text = bytes.TrimSpace(text); {
-	case len(text) == 0:
-		return errors.New("the file is empty")
-	case bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return errors.New("the file holds more than one line")
+	token, err := accessfile.Line(text)
+	if err != nil {
+		return err
 	}
-	a.token = sha256.Sum256(text)
+	a.token = sha256.Sum256([]byte(token))
 	return nil
 }
 
@@ -168,33 +160,4 @@ func (a *access) brokenFiles() []string {
 		return slices.Clone(*all)
 	}
 	return nil
-}
-
-func readFile(path string) ([]byte, error) {
-	text, err := readRegular(path)
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err // without the path, which the caller names
-	}
-	return text, err
-}
-
-// readRegular does not open what would wait for a writer.
-func readRegular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxFile)
-	}
-	return text, err
 }

@@ -58,15 +58,15 @@ var allowed = map[string]row{
 	"collectors/discovery/file": {
 		ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist"}, outside: []string{"github.com/fsnotify/fsnotify"},
 	},
-	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist"}},
-	"collectors/gpu":       {ours: []string{"collectors/gpu/frame", "exporter/fact", "exporter/hist"}},
+	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist", "internal/accessfile"}},
+	"collectors/gpu":       {ours: []string{"collectors/gpu/frame", "exporter/fact", "exporter/hist", "internal/accessfile"}},
 	"collectors/gpu/frame": {},
 	// The kubelet speaks gRPC; its messages are read as bytes.
 	"collectors/podres": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc",
 	}},
 	"collectors/recording": {ours: []string{"exporter/fact", "exporter/hist"}},
-	"collectors/spans": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
+	"collectors/spans": {ours: []string{"exporter/fact", "exporter/hist", "internal/accessfile"}, outside: []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc", "go.opentelemetry.io/proto/otlp",
 	}},
 
@@ -77,13 +77,14 @@ var allowed = map[string]row{
 	"cmd/goodput-dcgm": {ours: []string{"collectors/gpu/frame"}, outside: []string{
 		"C", "github.com/NVIDIA/go-dcgm", "github.com/alecthomas/kingpin", "github.com/prometheus/common",
 	}},
-	"internal/golden":  {},
-	"internal/lawtest": {},
-	"test/boards":      {},
-	"test/live":        {ours: []string{"test/live/load", "test/live/otlp"}},
-	"test/live/load":   {},
-	"test/live/otlp":   {},
-	"test/simfit":      {ours: []string{"exporter/sim"}, outside: otlpTypes},
+	"internal/accessfile": {},
+	"internal/golden":     {},
+	"internal/lawtest":    {},
+	"test/boards":         {},
+	"test/live":           {ours: []string{"test/live/load", "test/live/otlp"}},
+	"test/live/load":      {},
+	"test/live/otlp":      {},
+	"test/simfit":         {ours: []string{"exporter/sim"}, outside: otlpTypes},
 }
 
 // pureStd is the part of the standard library that computes and nothing else. io is there for its interfaces.
