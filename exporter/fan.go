@@ -141,20 +141,28 @@ func (f *fan) flies(id string) bool {
 
 // drain waits until all polls have returned, but no longer than the limit.
 func (f *fan) drain(limit time.Duration) error {
+	if within(limit, &f.flying) {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Errorf("%d polls have not returned %v after the end: the poller does not heed its context", len(f.busy), limit)
+}
+
+// within reports whether all that is waited for has ended by the limit.
+func within(limit time.Duration, all *sync.WaitGroup) bool {
 	done := make(chan struct{})
 	go func() {
-		f.flying.Wait()
+		all.Wait()
 		close(done)
 	}()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-done:
-		return nil
+		return true
 	case <-timer.C:
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return fmt.Errorf("%d polls have not returned %v after the end: the poller does not heed its context", len(f.busy), limit)
+		return false
 	}
 }
 

@@ -89,17 +89,8 @@ func (r *reader[T]) take() *T {
 // drain stops reading and waits until the source has returned, but no longer than the limit.
 func (r *reader[T]) drain(limit time.Duration) error {
 	r.stop()
-	done := make(chan struct{})
-	go func() {
-		r.flying.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-done:
+	if within(limit, &r.flying) {
 		return nil
-	case <-timer.C:
 	}
 	if n := r.running.Load(); n > 0 {
 		return fmt.Errorf("%d readings of %s have not returned after the end: the source does not heed its context", n, r.what)

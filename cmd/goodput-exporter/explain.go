@@ -43,14 +43,19 @@ func runExplain(ctx context.Context, o explainOptions, out io.Writer) error {
 		return err
 	}
 	e := explanation(w)
+	return tell(out, o.JSON, e, func(x *explainer) { x.print(e) })
+}
+
+// tell writes what was found as JSON, or as a person reads it.
+func tell(out io.Writer, asJSON bool, found any, text func(*explainer)) error {
 	buffered := bufio.NewWriter(out)
-	if o.JSON {
+	if asJSON {
 		enc := json.NewEncoder(buffered)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
-		return errors.Join(enc.Encode(e), buffered.Flush())
+		return errors.Join(enc.Encode(found), buffered.Flush())
 	}
-	(&explainer{out: buffered, paint: paintFor(out)}).print(e)
+	text(&explainer{out: buffered, paint: paintFor(out)})
 	return buffered.Flush()
 }
 

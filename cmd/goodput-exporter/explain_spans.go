@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -31,15 +28,7 @@ func runExplainSpans(ctx context.Context, o explainOptions, out io.Writer) error
 		return err
 	}
 	e := w.explanation()
-	buffered := bufio.NewWriter(out)
-	if o.JSON {
-		enc := json.NewEncoder(buffered)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return errors.Join(enc.Encode(e), buffered.Flush())
-	}
-	(&explainer{out: buffered, paint: paintFor(out)}).spans(e)
-	return buffered.Flush()
+	return tell(out, o.JSON, e, func(x *explainer) { x.spans(e) })
 }
 
 // shownSource is a source that may be a URL with credentials.

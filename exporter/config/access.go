@@ -45,17 +45,24 @@ func settleAccess(r *reader, path string, a *Access) {
 	}
 }
 
+// settlePair refuses a certificate without its key and a key without its certificate, and reports whether they agree.
+func settlePair(r *reader, path, cert, key string) bool {
+	if (cert == "") == (key == "") {
+		return true
+	}
+	given, lacking := "cert_file", "key_file"
+	if cert == "" {
+		given, lacking = lacking, given
+	}
+	if r.sound(join(path, lacking)) {
+		r.at(join(path, given), "stands without "+lacking, "give both: a certificate is shown with its key")
+	}
+	return false
+}
+
 // settleTLS refuses what cannot work or has no effect.
 func settleTLS(r *reader, path string, t *TLS) {
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		given, lacking := "cert_file", "key_file"
-		if t.CertFile == "" {
-			given, lacking = lacking, given
-		}
-		if r.sound(join(path, lacking)) {
-			r.at(join(path, given), "stands without "+lacking, "give both: a certificate is shown with its key")
-		}
-	}
+	settlePair(r, path, t.CertFile, t.KeyFile)
 	if t.InsecureSkipVerify && (t.CAFile != "" || t.ServerName != "") {
 		r.at(join(path, "insecure_skip_verify"), "accepts every certificate, so that ca_file and server_name say nothing", "remove it, or remove them")
 	}

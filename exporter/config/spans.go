@@ -49,14 +49,7 @@ func badSpanName(s string) (what, remedy string) {
 
 // settleServerTLS refuses what cannot work or has no effect.
 func settleServerTLS(r *reader, path string, t *ServerTLS) {
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		given, lacking := "cert_file", "key_file"
-		if t.CertFile == "" {
-			given, lacking = lacking, given
-		}
-		if r.sound(join(path, lacking)) {
-			r.at(join(path, given), "stands without "+lacking, "give both: a certificate is shown with its key")
-		}
+	if !settlePair(r, path, t.CertFile, t.KeyFile) {
 		return
 	}
 	if t.ClientCAFile != "" && t.CertFile == "" && r.sound(join(path, "cert_file"), join(path, "key_file")) {

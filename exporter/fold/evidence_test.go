@@ -303,12 +303,12 @@ func (r *seenRun) checkSums(t *testing.T, seed uint64) {
 		s := want[w.SLO]
 		if w.Evidence != "" {
 			s.Requests, s.Lower, s.Upper = s.Requests+w.Requests, s.Lower+w.Lower, s.Upper+w.Upper
-			s.Tokens.add(w.Tokens)
+			s.Tokens.Add(w.Tokens)
 			for i, c := range w.Classes {
 				if len(s.Classes) <= i {
 					s.Classes = append(s.Classes, Class{Name: c.Name})
 				}
-				s.Classes[i].add(&c)
+				s.Classes[i].Add(&c)
 			}
 			for i, v := range w.Violations {
 				if len(s.Violations) <= i {

@@ -155,7 +155,8 @@ func newClasses(o *slo.Objective) []Class {
 	return out
 }
 
-func (c *Class) add(d *Class) {
+// Add adds what another window says of the class.
+func (c *Class) Add(d *Class) {
 	c.Seen += d.Seen
 	c.Unseen += d.Unseen
 	c.Lower += d.Lower
@@ -163,7 +164,8 @@ func (c *Class) add(d *Class) {
 	c.TokensLower += d.TokensLower
 }
 
-func (t *Tokens) add(u Tokens) {
+// Add adds the tokens of another window.
+func (t *Tokens) Add(u Tokens) {
 	t.Known = t.Known || u.Known
 	t.Lower += u.Lower
 	t.Upper += u.Upper

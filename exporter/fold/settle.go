@@ -228,13 +228,13 @@ func (o *objective) add(w *Window) {
 		o.violations[i].Lower += v.Lower
 		o.violations[i].Upper += v.Upper
 	}
-	o.tokens.add(w.Tokens)
+	o.tokens.Add(w.Tokens)
 	if o.classes == nil {
 		o.classes = slices.Clone(w.Classes)
 		return
 	}
 	for i := range w.Classes {
-		o.classes[i].add(&w.Classes[i])
+		o.classes[i].Add(&w.Classes[i])
 	}
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
@@ -52,12 +53,6 @@ func unseenNote(engines []string) string {
 	return "Sequences of the hour without a span are of " + list(engines) + "."
 }
 
-func addTokens(sum *fold.Tokens, t fold.Tokens) {
-	if t.Known {
-		*sum = fold.Tokens{Known: true, Lower: sum.Lower + t.Lower, Upper: sum.Upper + t.Upper, MissedLower: sum.MissedLower + t.MissedLower, MissedUpper: sum.MissedUpper + t.MissedUpper}
-	}
-}
-
 // classRow is how one class of an objective stands on the engines of a model.
 type classRow struct{ Model, Name, Takes, Clauses, Sequences, Now, Hour, Tokens string }
 
@@ -86,18 +81,11 @@ func classShare(c *fold.Class) string {
 
 // classTerms say what a class takes and what it promises.
 func classTerms(o *slo.Objective, name string) (takes, promises string) {
-	clauses := o.Clauses
-	takes = "what no other class takes"
-	for i, c := range o.Classes.List {
-		if c.Name != name {
-			continue
-		}
-		if len(c.Clauses) > 0 {
-			clauses = c.Clauses
-		}
-		takes = classTakes(&o.Classes, i)
+	at := slices.IndexFunc(o.Classes.List, func(c slo.Class) bool { return c.Name == name })
+	if at < 0 {
+		return "what no other class takes", clauseWords(o.Clauses)
 	}
-	return takes, clauseWords(clauses)
+	return classTakes(&o.Classes, at), clauseWords(o.Promised(at))
 }
 
 // classTakes says which sequences the i-th class takes.
@@ -123,19 +111,14 @@ func classTakes(cs *slo.Classes, i int) string {
 
 // addClasses adds the classes of a window to a sum.
 func addClasses(sum []fold.Class, classes []fold.Class) []fold.Class {
-	for _, c := range classes {
-		at := -1
-		for i := range sum {
-			if sum[i].Name == c.Name {
-				at = i
-			}
-		}
+	for i := range classes {
+		c := &classes[i]
+		at := slices.IndexFunc(sum, func(s fold.Class) bool { return s.Name == c.Name })
 		if at < 0 {
-			sum = append(sum, c)
+			sum = append(sum, *c)
 			continue
 		}
-		s := &sum[at]
-		s.Seen, s.Unseen, s.Lower, s.Upper, s.TokensLower = s.Seen+c.Seen, s.Unseen+c.Unseen, s.Lower+c.Lower, s.Upper+c.Upper, s.TokensLower+c.TokensLower
+		sum[at].Add(c)
 	}
 	return sum
 }

@@ -128,7 +128,7 @@ func tallyOf(engines []*fold.Engine, name string, from, to float64) (t tally) {
 				continue
 			}
 			t.backing.add(v)
-			addTokens(&t.tokens, v.Tokens)
+			t.tokens.Add(v.Tokens)
 			t.classes = addClasses(t.classes, v.Classes)
 			if !v.Judged {
 				t.unjudged++

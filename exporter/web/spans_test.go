@@ -93,9 +93,9 @@ func TestClassSharesAreSumsOfCounts(t *testing.T) {
 
 func TestTokensAreOfAllThatFinished(t *testing.T) {
 	var now, hour tally
-	addTokens(&hour.tokens, fold.Tokens{Known: true, Lower: 500, Upper: 600, MissedLower: 400, MissedUpper: 500})
-	addTokens(&hour.tokens, fold.Tokens{})
-	addTokens(&hour.tokens, fold.Tokens{Known: true, Lower: 1000, Upper: 1000})
+	hour.tokens.Add(fold.Tokens{Known: true, Lower: 500, Upper: 600, MissedLower: 400, MissedUpper: 500})
+	hour.tokens.Add(fold.Tokens{})
+	hour.tokens.Add(fold.Tokens{Known: true, Lower: 1000, Upper: 1000})
 	rows := tokenRows("m", &now, &hour)
 	if len(rows) != 1 || rows[0].When != "hour" || rows[0].Of != "2,000" || rows[0].Qualified != "1,500 to 1,600 (75.0 to 80.0"+nbsp+"%)" || rows[0].Missed != "400 to 500 (20.0 to 25.0"+nbsp+"%)" {
 		t.Errorf("%+v", rows)
@@ -233,7 +233,7 @@ func TestTokenSharesMakeAll(t *testing.T) {
 		}
 	}
 	var now, hour tally
-	addTokens(&hour.tokens, fold.Tokens{Known: true, Lower: 9725, Upper: 9725, MissedLower: 275, MissedUpper: 275})
+	hour.tokens.Add(fold.Tokens{Known: true, Lower: 9725, Upper: 9725, MissedLower: 275, MissedUpper: 275})
 	if r := tokenRows("m", &now, &hour)[0]; r.Qualified != "9,725 (97.2"+nbsp+"%)" || r.Missed != "275 (2.8"+nbsp+"%)" {
 		t.Errorf("%+v", r)
 	}
