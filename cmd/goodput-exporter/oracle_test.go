@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,6 +14,7 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/collectors/engine"
 	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 const recordingsDir = "../../testdata/recordings"
@@ -105,28 +104,17 @@ func readPolls(t *testing.T, name string) []fact.Poll {
 
 // readLines reads gzipped JSON lines; a file that is not there has none.
 func readLines[T any](t *testing.T, path string) []T {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
+	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []T
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	jsonlines.Each(t, path, func(line []byte) {
 		var v T
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+		if err := json.Unmarshal(line, &v); err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, v)
-	}
+	})
 	return out
 }
 

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/internal/golden"
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 // recorded is one line of a recording.
@@ -41,32 +40,18 @@ func recordings(t testing.TB) []string {
 // pages calls yield with every page of a recording that has one.
 func pages(t testing.TB, recording string, yield func(recorded)) {
 	t.Helper()
-	file, err := os.Open(filepath.Join("../../testdata/recordings", recording, "recording.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(unpacked)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		if bytes.Contains(lines.Bytes(), []byte(`"body_base64"`)) {
-			continue // spans
+	jsonlines.Each(t, filepath.Join("../../testdata/recordings", recording, "recording.jsonl.gz"), func(line []byte) {
+		if bytes.Contains(line, []byte(`"body_base64"`)) {
+			return // spans
 		}
-		r, err := parseRecorded(lines.Bytes())
+		r, err := parseRecorded(line)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r.Kind == "engine" && r.Status == 200 {
 			yield(r)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // parseRecorded reads one line. The body is most of it, comes first and holds only two simple escapes, so it is cut out

@@ -1,9 +1,8 @@
 package spans
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"math"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 const recordings = "../../testdata/recordings"
@@ -23,30 +23,16 @@ const recordings = "../../testdata/recordings"
 // lines reads those gzipped JSON lines that hold a text.
 func lines[T any](t testing.TB, path, text string) (out []T) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(recordings, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scan := bufio.NewScanner(unzipped)
-	scan.Buffer(nil, 16<<20)
-	for scan.Scan() {
-		if !strings.Contains(scan.Text(), text) {
-			continue // most of a recording are pages, which take long to read
+	jsonlines.Each(t, filepath.Join(recordings, path), func(line []byte) {
+		if !bytes.Contains(line, []byte(text)) {
+			return // most of a recording are pages, which take long to read
 		}
 		var v T
-		if err := json.Unmarshal(scan.Bytes(), &v); err != nil {
+		if err := json.Unmarshal(line, &v); err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, v)
-	}
-	if err := scan.Err(); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return out
 }
 

@@ -1,11 +1,8 @@
 package fold
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 // recordedSpans are the origins of the llm_request spans of a recorded engine, in the order in which they came, and how
@@ -21,7 +19,7 @@ import (
 func recordedSpans(t *testing.T, name string) (spans []fact.Span, processes int) {
 	t.Helper()
 	instances := map[string]bool{}
-	eachLine(t, filepath.Join("..", "..", "testdata", "recordings", name, "recording.jsonl.gz"), func(line []byte) {
+	jsonlines.Each(t, filepath.Join("..", "..", "testdata", "recordings", name, "recording.jsonl.gz"), func(line []byte) {
 		if !bytes.Contains(line, []byte(`"body_base64"`)) {
 			return // a page
 		}
@@ -62,27 +60,6 @@ func attributeText(attributes []*commonv1.KeyValue, key string) string {
 	return ""
 }
 
-func eachLine(t *testing.T, file string, do func([]byte)) {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		do(lines.Bytes())
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestSpansOfRealEnginesAreMatched: real vLLM names itself in no way, so its spans can be told by their address, or because
 // there is one target; beside a second engine on the same host they cannot.
 func TestSpansOfRealEnginesAreMatched(t *testing.T) {
@@ -93,7 +70,7 @@ func TestSpansOfRealEnginesAreMatched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spans, seen := recordedSpans(t, name)
 			finished := 0
-			eachLine(t, filepath.Join("..", "..", "testdata", "recordings", name, "engine_truth.jsonl.gz"), func([]byte) { finished++ })
+			jsonlines.Each(t, filepath.Join("..", "..", "testdata", "recordings", name, "engine_truth.jsonl.gz"), func([]byte) { finished++ })
 			equal(t, "spans, one for each finished sequence,", len(spans), finished)
 			equal(t, "processes", seen, processes)
 			for what, c := range map[string]struct {

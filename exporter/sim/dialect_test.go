@@ -1,13 +1,14 @@
 package sim
 
 import (
-	"bufio"
-	"compress/gzip"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 // TestDialectPagesAreRealOnes compares every line of each dialect's page with that of its sample, but for the values; that
@@ -79,23 +80,12 @@ func sampleOf(name string) func(*testing.T) string {
 // lastRecorded is the last page of a recording.
 func lastRecorded(name string) func(*testing.T) string {
 	return func(t *testing.T) string {
-		f, err := os.Open("../../testdata/recordings/" + name + "/recording.jsonl.gz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		unpacked, err := gzip.NewReader(f)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var last string
-		lines := bufio.NewScanner(unpacked)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			if strings.HasPrefix(lines.Text(), `{"body":`) {
-				last = lines.Text()
+		jsonlines.Each(t, "../../testdata/recordings/"+name+"/recording.jsonl.gz", func(line []byte) {
+			if bytes.HasPrefix(line, []byte(`{"body":`)) {
+				last = string(line)
 			}
-		}
+		})
 		var page struct{ Body string }
 		if err := json.Unmarshal([]byte(last), &page); err != nil {
 			t.Fatal(err)

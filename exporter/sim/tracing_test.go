@@ -1,15 +1,12 @@
 package sim
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +15,8 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 // toldSpan is a span of a finished sequence as whoever takes it in reads it.
@@ -452,34 +451,23 @@ func shapes(t testing.TB, into map[string]map[string]bool, body []byte) {
 
 // recordedBatches are the messages of a recording.
 func recordedBatches(t testing.TB, name string) (bodies [][]byte) {
-	f, err := os.Open("../../testdata/recordings/" + name + "/recording.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<26)
-	for lines.Scan() {
-		if !strings.Contains(lines.Text(), `"spans"`) {
-			continue
+	jsonlines.Each(t, "../../testdata/recordings/"+name+"/recording.jsonl.gz", func(line []byte) {
+		if !bytes.Contains(line, []byte(`"spans"`)) {
+			return
 		}
 		var l struct {
 			Kind, Path  string
 			ContentType string `json:"content_type"`
 			Body        []byte `json:"body_base64"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+		if err := json.Unmarshal(line, &l); err != nil {
 			t.Fatal(err)
 		}
 		if l.Path != SpansPath || l.ContentType != SpansContentType {
 			t.Fatalf("a message of %s to %s", l.ContentType, l.Path)
 		}
 		bodies = append(bodies, l.Body)
-	}
+	})
 	return bodies
 }
 

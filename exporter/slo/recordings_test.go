@@ -1,12 +1,9 @@
 package slo
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
 	"github.com/goodput-exporter/goodput-exporter/exporter/hist"
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 // pageNames are the series that the bounds are made from, as vLLM 0.32 names them.
@@ -60,7 +58,7 @@ func load(t testing.TB, name string) *recording {
 	dir := filepath.Join("..", "..", "testdata", "recordings", name)
 	r := &recording{name: name}
 	var edges [fact.NumFamilies][]float64
-	lines(t, filepath.Join(dir, "recording.jsonl.gz"), func(line []byte) {
+	jsonlines.Each(t, filepath.Join(dir, "recording.jsonl.gz"), func(line []byte) {
 		// The body comes first in a page's line. It stays escaped, for that saves most of the time of reading it.
 		line, ok := bytes.CutPrefix(line, []byte(`{"body":"`))
 		if !ok {
@@ -91,7 +89,7 @@ func load(t testing.TB, name string) *recording {
 		gap := sums(&p, fact.Inference) - sums(&p, fact.Prefill) - sums(&p, fact.Decode)
 		return p.torn() || math.Abs(gap) > 1e-5
 	})
-	lines(t, filepath.Join(dir, "engine_truth.jsonl.gz"), func(line []byte) {
+	jsonlines.Each(t, filepath.Join(dir, "engine_truth.jsonl.gz"), func(line []byte) {
 		var x struct {
 			End, TTFT, E2E, Queue, Prefill, Decode float64
 			Prompt                                 int `json:"prompt_tokens"`
@@ -119,27 +117,6 @@ func cmpFloat(a, b float64) int {
 		return 1
 	}
 	return 0
-}
-
-func lines(t testing.TB, file string, each func([]byte)) {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	s := bufio.NewScanner(z)
-	s.Buffer(nil, 16<<20)
-	for s.Scan() {
-		each(s.Bytes())
-	}
-	if err := s.Err(); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
 }
 
 // readPage picks the families out of an escaped page, over all its ranks. Edges of equal layouts are shared between pages.

@@ -79,6 +79,7 @@ var allowed = map[string]row{
 	}},
 	"internal/accessfile": {},
 	"internal/golden":     {},
+	"internal/jsonlines":  {},
 	"internal/lawtest":    {},
 	"test/boards":         {},
 	"test/live":           {ours: []string{"test/live/load", "test/live/otlp"}},

@@ -1,8 +1,6 @@
 package boards
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/goodput-exporter/goodput-exporter/internal/golden"
+	"github.com/goodput-exporter/goodput-exporter/internal/jsonlines"
 )
 
 // guide compares vLLM's own board with ours on a recorded engine; its numbers are measured here.
@@ -84,32 +83,11 @@ func lastQuantiles(t *testing.T, lines string) (map[string][2]float64, span) {
 	return found, when
 }
 
-// each hands the lines of a gzipped file on.
-func each(t *testing.T, file string, take func(line []byte)) {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	for lines.Buffer(nil, 16<<20); lines.Scan(); {
-		take(lines.Bytes())
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // pageAt is the engine's page that was in at the time.
 func pageAt(t *testing.T, dir string, at float64) string {
 	t.Helper()
 	body, nearest := "", math.Inf(1)
-	each(t, filepath.Join(dir, "recording.jsonl.gz"), func(line []byte) {
+	jsonlines.Each(t, filepath.Join(dir, "recording.jsonl.gz"), func(line []byte) {
 		var p struct {
 			T, Took float64
 			Body    string
@@ -128,7 +106,7 @@ func pageAt(t *testing.T, dir string, at float64) string {
 func sequencesIn(t *testing.T, dir string, when span) map[string][]float64 {
 	t.Helper()
 	all := map[string][]float64{}
-	each(t, filepath.Join(dir, "engine_truth.jsonl.gz"), func(line []byte) {
+	jsonlines.Each(t, filepath.Join(dir, "engine_truth.jsonl.gz"), func(line []byte) {
 		var s struct {
 			Start, End, TTFT, E2E, Queue, Decode float64
 			CompletionTokens                     float64 `json:"completion_tokens"`
