@@ -10,7 +10,7 @@ type Message struct {
 
 // turnedAway are the answers that take nothing of a message: which they are in words, and what is to be done.
 var turnedAway = []struct{ outcome, name, remedy string }{
-	{"unauthorized", "no token, or a wrong one", "they are lost: set OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN at the sender"},
+	{"unauthorized", "no token, or a wrong one", "they are lost: set OTEL_EXPORTER_OTLP_TRACES_HEADERS=authorization=Bearer%20TOKEN at the sender"},
 	{"unsupported", "another path, method, content type or protocol than is spoken", "they are lost, and the log says which it was: only traces are taken, over HTTP by POST to /v1/traces, or over gRPC at its own port; OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used as it is, /v1/traces and all"},
 	{"too_large", "too large", "they are lost: raise spans.max_message, or have the sender put fewer spans into one with OTEL_BSP_MAX_EXPORT_BATCH_SIZE"},
 	{"malformed", "no OTLP", "they are lost: find out who sends them; the log shows one, and goodput-exporter explain --spans what comes"},

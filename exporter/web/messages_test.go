@@ -17,7 +17,7 @@ func TestMessagesTurnedAwayAreTold(t *testing.T) {
 	}{
 		"none":                  {nil, []string{"Messages turned away|none|of which nothing was taken"}, ""},
 		"all are taken":         {[]Message{{"http", "ok", 5}, {"grpc", "partial", 1}}, []string{"Messages turned away|none|"}, ""},
-		"a wrong token":         {[]Message{{"grpc", "unauthorized", 2}, {"http", "ok", 0}, {"http", "unauthorized", 1200}}, []string{"Messages turned away: no token, or a wrong one|2 by grpc and 1,200 by http|OTEL_EXPORTER_OTLP_HEADERS"}, "1,202 messages with spans came since the exporter started, and none was taken: no token, or a wrong one"},
+		"a wrong token":         {[]Message{{"grpc", "unauthorized", 2}, {"http", "ok", 0}, {"http", "unauthorized", 1200}}, []string{"Messages turned away: no token, or a wrong one|2 by grpc and 1,200 by http|OTEL_EXPORTER_OTLP_TRACES_HEADERS"}, "1,202 messages with spans came since the exporter started, and none was taken: no token, or a wrong one"},
 		"a wrong path":          {[]Message{{"http", "unsupported", 1}}, []string{"Messages turned away: another path, method, content type or protocol than is spoken|1 by http|POST to /v1/traces"}, "1 message with spans came"},
 		"too large, among good": {[]Message{{"http", "ok", 9}, {"http", "too_large", 3}, {"http", "malformed", 4}}, []string{"Messages turned away: too large|3 by http|spans.max_message", "Messages turned away: no OTLP|4 by http|explain --spans"}, ""},
 	} {
