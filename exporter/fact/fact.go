@@ -11,6 +11,10 @@ type Target struct {
 	ID     string            // value of the engine label; unique among targets
 	URL    string            // where its page is; may carry credentials, which never leave the fetcher
 	Labels map[string]string // identity for goodput_engine_info (tier, pod_name, ...); owned by the target's source
+
+	// Starting says that no answer is expected yet: the target's source knows that it has not become ready. A model may take
+	// many minutes to load, which is no outage.
+	Starting bool
 }
 
 // Number is a value that a page may not have.

@@ -58,14 +58,16 @@ var allowed = map[string]row{
 	"collectors/discovery/file": {
 		ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist"}, outside: []string{"github.com/fsnotify/fsnotify"},
 	},
-	"collectors/engine":    {ours: []string{"exporter/fact", "exporter/hist", "internal/accessfile"}},
-	"collectors/gpu":       {ours: []string{"collectors/gpu/frame", "exporter/fact", "exporter/hist", "internal/accessfile"}},
-	"collectors/gpu/frame": {},
+	"collectors/discovery/kubernetes": {ours: []string{"collectors/discovery", "exporter/fact", "exporter/hist", "internal/kube"}},
+	"collectors/engine":               {ours: []string{"exporter/fact", "exporter/hist", "internal/accessfile"}},
+	"collectors/gpu":                  {ours: []string{"collectors/gpu/frame", "exporter/fact", "exporter/hist", "internal/accessfile"}},
+	"collectors/gpu/frame":            {},
 	// The kubelet speaks gRPC; its messages are read as bytes.
 	"collectors/podres": {ours: []string{"exporter/fact", "exporter/hist"}, outside: []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc",
 	}},
-	"collectors/recording": {ours: []string{"exporter/fact", "exporter/hist"}},
+	"collectors/podres/slices": {ours: []string{"internal/kube"}},
+	"collectors/recording":     {ours: []string{"exporter/fact", "exporter/hist"}},
 	"collectors/spans": {ours: []string{"exporter/fact", "exporter/hist", "internal/accessfile"}, outside: []string{
 		"google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc", "go.opentelemetry.io/proto/otlp",
 	}},
@@ -80,6 +82,7 @@ var allowed = map[string]row{
 	"internal/accessfile": {},
 	"internal/golden":     {},
 	"internal/jsonlines":  {},
+	"internal/kube":       {ours: []string{"internal/accessfile"}},
 	"internal/lawtest":    {},
 	"test/boards":         {},
 	"test/live":           {ours: []string{"test/live/load", "test/live/otlp"}},
