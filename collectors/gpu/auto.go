@@ -21,7 +21,7 @@ const (
 
 // AutoConfig is what an Auto is told once.
 type AutoConfig struct {
-	Page PageConfig // an empty URL is DefaultPageURL
+	Page PageConfig // without URL and Locate it is at DefaultPageURL
 	// Child is used when the page brings nothing. An empty path is looked for with FindChild; without address and Embedded
 	// a host engine is asked at DefaultAddress.
 	Child    ChildConfig
@@ -60,7 +60,7 @@ const longestRetry = 30 * time.Minute
 
 // NewAuto returns an Auto, which looks for its source when it is first read.
 func NewAuto(cfg AutoConfig) (*Auto, error) {
-	if cfg.Page.URL == "" {
+	if cfg.Page.URL == "" && cfg.Page.Locate == nil {
 		cfg.Page.URL = DefaultPageURL
 	}
 	if cfg.Patience <= 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -18,7 +17,13 @@ const DefaultPageURL = "http://127.0.0.1:9400/metrics"
 
 // PageConfig is what a Page is told once.
 type PageConfig struct {
-	URL        string        // http or https; a user and password in it are sent as basic authentication; required
+	URL string // http or https; a user and password in it are sent as basic authentication; required without Locate
+	// Locate says where the page is now and what was found there, or "" and why there is none, for a page that moves, such as
+	// that of a pod. It excludes URL, is asked at each reading and must not wait. What it finds is shown the credentials of
+	// Access only if Trusted: whoever may label a pod could have it found.
+	Locate  func() (address, why string)
+	Trusted bool
+
 	Timeout    time.Duration // of one reading: connecting, headers and the whole body; required
 	MaxBody    int64         // bytes of a page; required. 8 cards with their pods take about 70 kB
 	Access     Access
@@ -31,11 +36,10 @@ type PageConfig struct {
 // clock, by default every 30 s, so that a value may be that much older than the reading.
 type Page struct {
 	cfg  PageConfig
-	url  *url.URL // without user
-	user *url.Userinfo
 	door *door
 
 	mu      sync.Mutex
+	place   place
 	decoder *Decoder
 	body    []byte // reused
 	closed  bool
@@ -43,10 +47,16 @@ type Page struct {
 
 // NewPage returns a Page. The error names the setting at fault and holds no secret.
 func NewPage(cfg PageConfig) (*Page, error) {
-	u, err := url.Parse(cfg.URL)
+	var at place
+	var err error
+	if cfg.Locate == nil {
+		if at, err = placeOf(cfg.URL); err != nil {
+			return nil, fmt.Errorf("gpu page: %w", err)
+		}
+	}
 	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, errors.New("gpu page: the url is not http or https with a host and a path, such as " + DefaultPageURL)
+	case cfg.Locate != nil && cfg.URL != "":
+		return nil, errors.New("gpu page: a url and a way to find one exclude each other")
 	case cfg.Timeout <= 0:
 		return nil, fmt.Errorf("gpu page: timeout %v must be positive", cfg.Timeout)
 	case cfg.MaxBody <= 0:
@@ -58,38 +68,49 @@ func NewPage(cfg PageConfig) (*Page, error) {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "goodput-exporter"
 	}
-	p := &Page{cfg: cfg, user: u.User, door: &door{Access: cfg.Access, timeout: cfg.Timeout}, decoder: NewDecoder(cfg.Node, cfg.StuckAfter)}
-	u.User = nil
-	p.url = u
-	return p, nil
+	access := cfg.Access
+	if cfg.Locate != nil && !cfg.Trusted {
+		access = access.withoutCredentials()
+	}
+	return &Page{cfg: cfg, place: at, door: &door{Access: access, timeout: cfg.Timeout}, decoder: NewDecoder(cfg.Node, cfg.StuckAfter)}, nil
 }
 
 // Name is NamePage.
 func (p *Page) Name() string { return NamePage }
 
-// Read fetches the page once. Detail begins with the page's address, without what is secret in it.
+// Read fetches the page once. When it fails, Detail begins with the page's address, without what is secret in it; where the
+// page had to be looked for, Detail says what was found.
 func (p *Page) Read(ctx context.Context) fact.GPUReading {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	begin := time.Now()
-	err := p.fetch(ctx)
+	err := p.locate()
+	if err == nil {
+		err = p.fetch(ctx)
+	}
 	// Monotonic, so that a step of the wall clock meanwhile does no harm.
 	at := unix(begin) + time.Since(begin).Seconds()
 	if err != nil {
-		return fact.GPUReading{Source: NamePage, At: at, Reason: err.reason, Detail: p.address() + ": " + err.text}
+		return fact.GPUReading{Source: NamePage, At: at, Reason: err.reason, Detail: p.where() + ": " + err.text}
 	}
 	r := p.decoder.Decode(p.body, at)
-	if r.Reason != "" {
-		r.Detail = p.address() + ": " + r.Detail
+	switch {
+	case r.Reason != "":
+		r.Detail = p.where() + ": " + r.Detail
+	case p.place.found != "":
+		r.Detail = "the page of " + p.place.found
 	}
 	return r
 }
 
-// address is what of the URL may be shown: a query can hold a secret.
-func (p *Page) address() string {
-	return (&url.URL{Scheme: p.url.Scheme, Host: p.url.Host, Path: p.url.Path}).String()
+// where is the page for a person.
+func (p *Page) where() string {
+	if p.place.found == "" {
+		return p.place.address()
+	}
+	return p.place.address() + " (" + p.place.found + ")"
 }
 
 // failure is why a page was not fetched. Its text holds nothing that the server sent and no secret.
@@ -107,17 +128,17 @@ func (p *Page) fetch(ctx context.Context) *failure {
 	if p.closed {
 		return fail(fact.ReasonNoSource, "closed")
 	}
-	client, authorization, failed := p.door.open(p.user != nil)
+	client, authorization, failed := p.door.open(p.place.user != nil)
 	if failed != nil {
 		return failed
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.place.url.String(), nil)
 	if err != nil {
 		return fail(fact.ReasonConnect, "the url cannot be requested")
 	}
-	if p.user != nil {
-		password, _ := p.user.Password()
-		req.SetBasicAuth(p.user.Username(), password)
+	if user := p.place.user; user != nil {
+		password, _ := user.Password()
+		req.SetBasicAuth(user.Username(), password)
 	} else if authorization != "" {
 		req.Header.Set("Authorization", authorization)
 	}
