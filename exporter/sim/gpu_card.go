@@ -18,6 +18,7 @@ type card struct {
 	energy, power, thermal float64
 	lost                   bool // it has fallen off the bus
 	xid                    int  // last error; 0: none
+	errors                 []GPUError
 	holds                  []hold
 	total                  map[Throttle]float64 // seconds of the holds that are over
 }

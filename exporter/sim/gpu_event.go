@@ -79,7 +79,7 @@ func (w *World) planGPU(g GPUEvent) {
 			return // nobody hears of it
 		}
 		if g.XID > 0 {
-			c.xid = g.XID
+			c.err(g.XID, w.now)
 			return
 		}
 		h := hold{g.Throttle, g.Slow, w.now}
@@ -135,5 +135,6 @@ func (c *card) fallOff(now float64) {
 	for _, why := range throttles {
 		c.total[why] = c.held(why, now)
 	}
-	c.holds, c.xid, c.lost = nil, lostXID, true
+	c.holds, c.lost = nil, true
+	c.err(lostXID, now)
 }

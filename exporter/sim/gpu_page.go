@@ -76,9 +76,17 @@ func (f *gpuFamily) append(b []byte, regime GPURegime, rows []gpuRow, labels []s
 // number writes a value as dcgm-exporter does: DCGM's integers as such, its doubles with six digits.
 func (s *gpuStyle) number(b []byte, v float64) []byte {
 	if s.whole {
-		return strconv.AppendInt(b, int64(math.Floor(v*s.scale+1e-6)), 10)
+		return strconv.AppendInt(b, int64(s.value(v)), 10)
 	}
-	return strconv.AppendFloat(b, v*s.scale, 'f', 6, 64)
+	return strconv.AppendFloat(b, s.value(v), 'f', 6, 64)
+}
+
+// value is one in base units as DCGM has it.
+func (s *gpuStyle) value(v float64) float64 {
+	if s.whole {
+		return math.Floor(v*s.scale + 1e-6)
+	}
+	return v * s.scale
 }
 
 // labels are a row's but for the closing brace. Rows of one card's users differ in their pod.

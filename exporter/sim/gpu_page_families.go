@@ -3,10 +3,12 @@ package sim
 // gpuFamily is a family of dcgm-exporter's page, in the order of its default counters, with both names, and both units
 // where they differ. Help texts are those of the sample collectors/gpu/testdata/samples/dcgm-exporter-4.8.prom where it has the family.
 type gpuFamily struct {
+	field      int // DCGM's number of the field of the old name; the field of a new one holds the same in base units
 	old, new   gpuStyle
 	kind       string
 	from       GPUCounters // PlainCounters: always shown; DefaultCounters: with the profiling module; AllCounters: if asked for
 	cards      bool        // has no row for an instance
+	own        bool        // an instance has a value of its own; otherwise it repeats the card's
 	eventsOnly bool        // has a row where something happened only
 	value      func(*gpuRow) float64
 }
@@ -28,86 +30,86 @@ const mebibyte = 1 << 20
 var gpuFamilies = []gpuFamily{
 	{
 		old: whole("DCGM_FI_DEV_SM_CLOCK", "SM clock frequency (in MHz).", 1e-6), new: whole("DCGM_FI_DEV_SM_CLOCK_HERTZ", "SM clock frequency (in Hz).", 1),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.smClock },
+		field: 100, kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.smClock },
 	},
 	{
 		old: whole("DCGM_FI_DEV_MEM_CLOCK", "Memory clock frequency (in MHz).", 1e-6), new: whole("DCGM_FI_DEV_MEMORY_CLOCK_HERTZ", "Memory clock frequency (in Hz).", 1),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.memoryClock },
+		field: 101, kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.memoryClock },
 	},
 	{
 		old: whole("DCGM_FI_DEV_MEMORY_TEMP", "Memory temperature (in C).", 1), new: whole("DCGM_FI_DEV_MEMORY_TEMP_CELSIUS", "Memory temperature (in C).", 1),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.memoryTemperature },
+		field: 140, kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.memoryTemperature },
 	},
 	{
 		old: whole("DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C).", 1), new: whole("DCGM_FI_DEV_GPU_TEMP_CELSIUS", "GPU temperature (in C).", 1),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.temperature },
+		field: 150, kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.temperature },
 	},
 	{
 		old: real6("DCGM_FI_DEV_POWER_USAGE", "Power draw (in W)."), new: real6("DCGM_FI_DEV_BOARD_POWER_WATTS", "Power draw (in W)."),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.power },
+		field: 155, kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.power },
 	},
 	{
-		old:  whole("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "Total energy consumption since boot (in mJ).", 1e3),
-		new:  whole("DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL", "Total energy consumption since boot (in J).", 1),
-		kind: "counter", from: PlainCounters, value: func(r *gpuRow) float64 { return r.energy },
+		old:   whole("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "Total energy consumption since boot (in mJ).", 1e3),
+		new:   whole("DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL", "Total energy consumption since boot (in J).", 1),
+		field: 156, kind: "counter", from: PlainCounters, value: func(r *gpuRow) float64 { return r.energy },
 	},
 	{
 		old: real6("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "Power limit that is enforced (in W)."), new: real6("DCGM_FI_DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS", "Power limit that is enforced (in W)."),
-		kind: "gauge", from: AllCounters, value: func(r *gpuRow) float64 { return r.limit },
+		field: 164, kind: "gauge", from: AllCounters, value: func(r *gpuRow) float64 { return r.limit },
 	},
 	{
 		old: whole("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "Reasons for clocks below their most (bits).", 1), new: whole("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "Reasons for clocks below their most (bits).", 1),
-		kind: "gauge", from: AllCounters, value: func(r *gpuRow) float64 { return float64(r.reasons) },
+		field: 112, kind: "gauge", from: AllCounters, value: func(r *gpuRow) float64 { return float64(r.reasons) },
 	},
 	{
 		old: whole("DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %).", 100), new: real6("DCGM_FI_DEV_GPU_UTIL_RATIO", "GPU utilization (0 to 1)."),
-		kind: "gauge", from: PlainCounters, cards: true, value: func(r *gpuRow) float64 { return r.active },
+		field: 203, kind: "gauge", from: PlainCounters, cards: true, value: func(r *gpuRow) float64 { return r.active },
 	},
 	{
 		old: whole("DCGM_FI_DEV_XID_ERRORS", "Value of the last XID error encountered.", 1), new: whole("DCGM_FI_DEV_XID_ERROR", "Value of the last XID error encountered.", 1),
-		kind: "gauge", from: PlainCounters, eventsOnly: true, value: func(r *gpuRow) float64 { return float64(r.xid) },
+		field: 230, kind: "gauge", from: PlainCounters, eventsOnly: true, value: func(r *gpuRow) float64 { return float64(r.xid) },
 	},
 	{
-		old:  whole("DCGM_FI_DEV_POWER_VIOLATION", "Throttling duration due to power constraints (in ns).", 1e9),
-		new:  real6("DCGM_FI_DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL", "Throttling duration due to power constraints (in s)."),
-		kind: "counter", from: AllCounters, value: func(r *gpuRow) float64 { return r.powerThrottled },
+		old:   whole("DCGM_FI_DEV_POWER_VIOLATION", "Throttling duration due to power constraints (in ns).", 1e9),
+		new:   real6("DCGM_FI_DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL", "Throttling duration due to power constraints (in s)."),
+		field: 240, kind: "counter", from: AllCounters, value: func(r *gpuRow) float64 { return r.powerThrottled },
 	},
 	{
-		old:  whole("DCGM_FI_DEV_THERMAL_VIOLATION", "Throttling duration due to thermal constraints (in ns).", 1e9),
-		new:  real6("DCGM_FI_DEV_GPU_THERMAL_THROTTLE_SECONDS_TOTAL", "Throttling duration due to thermal constraints (in s)."),
-		kind: "counter", from: AllCounters, value: func(r *gpuRow) float64 { return r.thermalThrottled },
+		old:   whole("DCGM_FI_DEV_THERMAL_VIOLATION", "Throttling duration due to thermal constraints (in ns).", 1e9),
+		new:   real6("DCGM_FI_DEV_GPU_THERMAL_THROTTLE_SECONDS_TOTAL", "Throttling duration due to thermal constraints (in s)."),
+		field: 241, kind: "counter", from: AllCounters, value: func(r *gpuRow) float64 { return r.thermalThrottled },
 	},
 	{
 		old: whole("DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB).", 1./mebibyte), new: whole("DCGM_FI_DEV_FB_FREE_BYTES", "Framebuffer memory free (in bytes).", 1),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.capacity - r.used },
+		field: 251, kind: "gauge", own: true, from: PlainCounters, value: func(r *gpuRow) float64 { return r.capacity - r.used },
 	},
 	{
 		old: whole("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB).", 1./mebibyte), new: whole("DCGM_FI_DEV_FB_USED_BYTES", "Framebuffer memory used (in bytes).", 1),
-		kind: "gauge", from: PlainCounters, value: func(r *gpuRow) float64 { return r.used },
+		field: 252, kind: "gauge", own: true, from: PlainCounters, value: func(r *gpuRow) float64 { return r.used },
 	},
 	{
 		old: whole("DCGM_FI_DEV_FB_RESERVED", "Framebuffer memory reserved (in MiB).", 1./mebibyte), new: whole("DCGM_FI_DEV_FB_RESERVED_BYTES", "Framebuffer memory reserved (in bytes).", 1),
-		kind: "gauge", from: PlainCounters, cards: true, value: func(*gpuRow) float64 { return reserved },
+		field: 253, kind: "gauge", from: PlainCounters, cards: true, value: func(*gpuRow) float64 { return reserved },
 	},
 	{
 		old: real6("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "Ratio of time the graphics engine is active."), new: real6("DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", "Ratio of time the graphics engine is active."),
-		kind: "gauge", value: func(r *gpuRow) float64 { return r.active },
+		field: 1001, kind: "gauge", own: true, value: func(r *gpuRow) float64 { return r.active },
 	},
 	{
 		old: real6("DCGM_FI_PROF_SM_ACTIVE", "The ratio of cycles an SM has at least 1 warp assigned."), new: real6("DCGM_FI_PROF_SM_UTIL_RATIO", "The ratio of cycles an SM has at least 1 warp assigned."),
-		kind: "gauge", from: AllCounters, value: smActive,
+		field: 1002, kind: "gauge", own: true, from: AllCounters, value: smActive,
 	},
 	{
 		old: real6("DCGM_FI_PROF_SM_OCCUPANCY", "The ratio of number of warps resident on an SM."), new: real6("DCGM_FI_PROF_SM_OCCUPANCY_RATIO", "The ratio of number of warps resident on an SM."),
-		kind: "gauge", from: AllCounters, value: func(r *gpuRow) float64 { return 0.3 * smActive(r) },
+		field: 1003, kind: "gauge", own: true, from: AllCounters, value: func(r *gpuRow) float64 { return 0.3 * smActive(r) },
 	},
 	{
 		old: real6("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "Ratio of cycles the tensor cores are active."), new: real6("DCGM_FI_PROF_TENSOR_UTIL_RATIO", "Ratio of cycles the tensor cores are active."),
-		kind: "gauge", value: func(r *gpuRow) float64 { return r.tensor },
+		field: 1004, kind: "gauge", own: true, value: func(r *gpuRow) float64 { return r.tensor },
 	},
 	{
 		old: real6("DCGM_FI_PROF_DRAM_ACTIVE", "Ratio of cycles the device memory interface is active."), new: real6("DCGM_FI_PROF_DRAM_UTIL_RATIO", "Ratio of cycles the device memory interface is active."),
-		kind: "gauge", value: func(r *gpuRow) float64 { return r.dram },
+		field: 1005, kind: "gauge", own: true, value: func(r *gpuRow) float64 { return r.dram },
 	},
 }
 

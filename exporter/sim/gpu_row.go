@@ -26,9 +26,8 @@ const (
 	reasonHardwareThermal = 1 << 6
 )
 
-// rows are those of a card: one, or one for each instance, or one for each user.
-func (c *card) rows(views []seatView, now float64) (rows []gpuRow) {
-	row := c.row(views, now)
+// rows are those of a page about a card: the card's own, or one for each instance, or one for each user.
+func (c *card) rows(row gpuRow, views []seatView) (rows []gpuRow) {
 	for _, v := range views {
 		r := row
 		switch {

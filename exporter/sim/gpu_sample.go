@@ -61,6 +61,7 @@ type gpuSampler struct {
 	at     float64 // when the last was taken
 	before []GPU   // what it saw, by seat
 	rows   []gpuRow
+	cards  []gpuRow // each card as a whole, those that are lost left out
 }
 
 func newGPUSampler(w *World) *gpuSampler {
@@ -99,10 +100,12 @@ func (s *gpuSampler) sample() {
 	for i, seat := range w.seats {
 		views[i] = seatView{seat, now[i], shareOf(s.before[i], now[i], w.now-s.at)}
 	}
-	s.rows = nil
+	s.rows, s.cards = nil, nil
 	for _, c := range w.cards {
 		if !c.lost {
-			s.rows = append(s.rows, c.rows(views, w.now)...)
+			row := c.row(views, w.now)
+			s.cards = append(s.cards, row)
+			s.rows = append(s.rows, c.rows(row, views)...)
 		}
 	}
 	s.at, s.before = w.now, now
