@@ -103,12 +103,12 @@ func settleConfig(r *reader, _ string, c *Config) {
 	unique(r, "engines.targets[%d].id", c.Engines.Targets, func(t Target) string { return t.ID })
 	samePage(r, c.Engines.Targets)
 	settleReadings(r, c)
+	settlePods(r, c)
 	if c.Poll.Interval > c.Judgement.Window/4 && r.sound("poll", "judgement") {
 		r.at("poll.interval", fmt.Sprintf("%s is more than a quarter of judgement.window (%s): too few polls to cut windows by", formatDuration(c.Poll.Interval), formatDuration(c.Judgement.Window)),
 			fmt.Sprintf("choose at most %s, or a judgement.window of %s or more", formatDuration(c.Judgement.Window/4), formatDuration(c.Poll.Interval*4)))
 	}
-	// Without targets the engines are those of a recording, and with files there may be more: then any id may exist.
-	if len(c.Engines.Targets) == 0 || len(c.Engines.Files) > 0 {
+	if !c.Engines.fixed() {
 		return
 	}
 	for i, s := range c.SLOs {
@@ -122,6 +122,10 @@ func settleConfig(r *reader, _ string, c *Config) {
 		}
 	}
 }
+
+// fixed reports whether the configuration names all engines there will ever be. Without targets they are those of a
+// recording, and with files or pods there may be more: then any id may exist.
+func (e *Engines) fixed() bool { return len(e.Targets) > 0 && len(e.Files) == 0 && e.Kubernetes == nil }
 
 // unique refuses items that have the same name; path is that of an item's name.
 func unique[T any](r *reader, path string, items []T, name func(T) string) {

@@ -273,10 +273,15 @@ func (c codec[V]) that(is string, holds func(V) (what, remedy string)) codec[V] 
 // optional is a value that may be left out, which is not the same as one that says nothing. Its keys are documented where
 // the value itself is.
 func optional[V any](c codec[V]) codec[*V] {
+	return optionalFrom(c, func() (nothing V) { return nothing })
+}
+
+// optionalFrom is an optional value that begins as fresh() makes it.
+func optionalFrom[V any](c codec[V], fresh func() V) codec[*V] {
 	return codec[*V]{
 		kind: c.kind,
 		read: func(r *reader, at place, v **V) bool {
-			var x V
+			x := fresh()
 			if !c.read(r, at, &x) {
 				return false
 			}
@@ -296,8 +301,7 @@ func optional[V any](c codec[V]) codec[*V] {
 			if c.rows == nil || strings.HasSuffix(path, "[].access") {
 				return nil
 			}
-			var fresh V
-			return c.rows(path, fresh)
+			return c.rows(path, fresh())
 		},
 	}
 }

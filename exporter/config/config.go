@@ -80,6 +80,8 @@ type Engines struct {
 	Files     []string // patterns of file_sd files, relative to the configuration's directory
 	Access    Access   // of all targets that do not say otherwise
 	MaxSeries int      // published of one engine
+
+	Kubernetes *Kubernetes // nil: no pod is looked at
 }
 
 // Spans says where and how per-request evidence is taken in.
@@ -260,4 +262,4 @@ func (c *Config) Grids() [fact.NumFamilies][]float64 {
 }
 
 // Idle lists, for a person, the keys of the file that are checked and have no effect as the file is.
-func (c *Config) Idle() []string { return slices.Concat(c.idleSpans(), c.idleGPU()) }
+func (c *Config) Idle() []string { return slices.Concat(c.idleSpans(), c.idleGPU(), c.idlePods()) }

@@ -87,6 +87,7 @@ threshold must be lower.
 const referenceIntro = `
 ## Reference
 
-A whole file: two objectives and two engines as examples, and every other key at its default.
+A whole file: two objectives and two engines as examples, and every other key at its default; engines.kubernetes and
+gpu.kubernetes, which are off, are left out.
 
 `

@@ -6,7 +6,8 @@ import "time"
 type GPU struct {
 	Source       GPUSource
 	Interval     time.Duration // between two readings
-	Page         Page          // of a dcgm-exporter
+	Page         Page          // of a dcgm-exporter; empty where Kubernetes says which pod serves it
+	Kubernetes   *PodPage      // nil: Page says where
 	Access       Access        // to that page; without a proxy
 	DCGM         DCGM
 	PodResources PodResources
@@ -44,7 +45,8 @@ type Profiling string
 
 // The answers.
 const (
-	ProfilingAuto Profiling = "auto"
+	ProfilingAuto Profiling = "auto" // on through a host engine that is there, off in one of our own
+	ProfilingOn   Profiling = "on"
 	ProfilingOff  Profiling = "off"
 )
 
@@ -83,3 +85,6 @@ func defaultGPU() GPU {
 
 // Cards is whether GPUs are asked for.
 func (g *GPU) Cards() bool { return g.Source != GPUNone }
+
+// readsPage is whether a dcgm-exporter's page may be read.
+func (g *GPU) readsPage() bool { return g.Source == GPUAuto || g.Source == GPUPage }

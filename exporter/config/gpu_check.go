@@ -106,7 +106,7 @@ func settleReadings(r *reader, c *Config) {
 				fmt.Sprintf("choose at least %s", formatDuration(c.Poll.Interval)))
 		}
 	}
-	if !r.sound("gpu.engines", "engines") || len(c.Engines.Targets) == 0 || len(c.Engines.Files) > 0 {
+	if !r.sound("gpu.engines", "engines") || !c.Engines.fixed() {
 		return // as with slos[].match.engine, any id may exist
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.GPU.Engines)) {
@@ -124,7 +124,7 @@ func (c *Config) idleGPU() (idle []string) {
 			idle = append(idle, key+" is not acted on: "+why)
 		}
 	}
-	page := g.Page.URL.Reveal() != preset.Page.URL.Reveal() || g.Access.credentials() || g.Access.TLS != (TLS{})
+	page := g.Page != (Page{}) && g.Page.URL.Reveal() != preset.Page.URL.Reveal() || g.Access.credentials() || g.Access.TLS != (TLS{})
 	dcgm := g.DCGM != preset.DCGM
 	switch g.Source {
 	case GPUNone:

@@ -14,9 +14,9 @@ func gpuKeys() codec[GPU] {
 		bind("address", text("address", "localhost:5555", badHostEngine), func(d *DCGM) *string { return &d.Address },
 			"The DCGM host engine (nv-hostengine): HOST:PORT, unix:///PATH or vsock://CID:PORT."),
 		bind("embedded", flag(), func(d *DCGM) *bool { return &d.Embedded },
-			"true runs the host engine inside goodput-dcgm, in place of address. Profiling then needs more privileges, and two programs cannot profile one GPU."),
-		bind("profiling", oneOf(ProfilingAuto, ProfilingOff), func(d *DCGM) *Profiling { return &d.Profiling },
-			"auto reads what needs the profiling hardware (how busy SMs, tensor cores and memory are) where it can be had; off leaves that hardware to other tools."),
+			"true runs the host engine inside goodput-dcgm, in place of address, for nodes without dcgm-exporter and nv-hostengine. With gpu.source auto it is started only where neither is seen, and ends when the page is back."),
+		bind("profiling", oneOf(ProfilingAuto, ProfilingOn, ProfilingOff), func(d *DCGM) *Profiling { return &d.Profiling },
+			"on reads what needs the profiling hardware (how busy SMs, tensor cores and memory are) where it can be had; off leaves that hardware to other tools. auto is on through address; with embedded it is off, since a second host engine on a node can take the counters from the first."),
 	)
 	pods := object("mapping", settlePodResources,
 		bind("enabled", oneOf(EnabledAuto, EnabledYes, EnabledNo), func(p *PodResources) *Enabled { return &p.Enabled },
@@ -42,6 +42,8 @@ func gpuKeys() codec[GPU] {
 			"Time between two readings; at least poll.interval, which it is when it is not given and that is longer. A dcgm-exporter collects anew every 30s by default, however often it is asked. Values older than three intervals are not published."),
 		bind("url", pageAddress(), func(g *GPU) *Page { return &g.Page },
 			"Page of the dcgm-exporter of this node; without a path, /metrics. User, password and query are sent and shown nowhere."),
+		bind("kubernetes", optionalFrom(podPageKeys(), defaultPodPage), func(g *GPU) **PodPage { return &g.Kubernetes },
+			"Which pod of the node is its dcgm-exporter, in place of url, where engines.kubernetes looks at pods."),
 		bind("access", gpuAccessKeys(), func(g *GPU) *Access { return &g.Access },
 			"How the page is reached."),
 		bind("dcgm", dcgm, func(g *GPU) *DCGM { return &g.DCGM },
@@ -103,6 +105,11 @@ func pageAddress() codec[Page] {
 			p.Address, p.URL = t.Address, t.URL
 			return true
 		},
-		write: func(w writer, p Page) *yaml.Node { return address().write(w, Target{Address: p.Address, URL: p.URL}) },
+		write: func(w writer, p Page) *yaml.Node {
+			if p == (Page{}) {
+				return nil
+			}
+			return address().write(w, Target{Address: p.Address, URL: p.URL})
+		},
 	}
 }

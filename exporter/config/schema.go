@@ -111,6 +111,8 @@ func enginesKeys() codec[Engines] {
 			"The endpoints, one for each engine (data-parallel ranks share one)."),
 		bind("files", list(text("file pattern", "targets/*.yaml", badFilePattern), 0, 100, func() string { return "" }).that("", distinct), func(e *Engines) *[]string { return &e.Files },
 			"Files with further targets, in Prometheus's file_sd form, JSON where the name ends in .json and else YAML; patterns as of the shell. They are watched. Paths in this file begin at its own directory. A target's label goodput_id is its id, else its address is; see docs/operations.md."),
+		bind("kubernetes", optionalFrom(kubernetesKeys(), defaultKubernetes), func(e *Engines) **Kubernetes { return &e.Kubernetes },
+			"Finds engines among the pods of a Kubernetes cluster; {} does so with the defaults below, on the node that the exporter runs on. Without it no pod is looked at. See docs/operations.md."),
 		bind("access", accessKeys(), func(e *Engines) *Access { return &e.Access },
 			"How all targets are reached that do not say otherwise, those of files included."),
 		bind("max_series", whole(100, 1_000_000), func(e *Engines) *int { return &e.MaxSeries },
