@@ -12,7 +12,7 @@ import (
 // TestTheNodeChanges: profiling becomes free, MIG is set up, and a card goes, all under a running child.
 func TestTheNodeChanges(t *testing.T) {
 	w := newWorld(t, double(t), append(node(2), "fail profiling -34")...)
-	c := w.start("--embedded", "--interval=100ms")
+	c := w.start("--address=localhost:5555", "--interval=100ms")
 	if f := c.next(); len(f.Entities) != 2 || len(f.Unavailable) != len(frame.Profiling()) {
 		t.Fatalf("%+v", f)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/internal/golden"
 )
 
-// modes are the two ways to an engine; every script gives the same frame over both.
-var modes = map[string]string{"standalone": "--address=localhost:5555", "embedded": "--embedded"}
+// modes are the two ways to an engine; every script gives the same frame over both, if both ask for profiling fields.
+var modes = map[string][]string{"standalone": {"--address=localhost:5555"}, "embedded": {"--embedded", "--profiling=on"}}
 
 // shown is a frame as text without what differs from run to run: times are fresh, old or none.
 func shown(t *testing.T, f *frame.Frame) []byte {
@@ -65,7 +65,7 @@ func TestAScriptBecomesAFrame(t *testing.T) {
 		"a-stuck-sampler":           {args: []string{few}, script: append(node(1), "age card 0 155 600000")},
 		"no-profiling-module":       {args: []string{few}, script: slices.DeleteFunc(node(1), func(s string) bool { return strings.HasPrefix(s, "profiling") })},
 		"profiling-taken":           {args: []string{few}, script: append(node(1), "fail profiling -34")},
-		"profiling-off":             {args: []string{few, "--profiling=off"}, script: node(1)},
+		"profiling-unrecoverable":   {args: []string{few}, script: append(node(1), "fail profiling -37")},
 		"cards-not-alike":           {args: []string{few}, script: append(slices.DeleteFunc(node(2), func(s string) bool { return strings.HasPrefix(s, "profiling 1") }), "profiling 1 1001")},
 		"fields-of-a-later-release": {script: append(node(1), "unknown 1420", "unknown 1421", "unknown 1422", "unknown 1423", "unknown 1424", "unknown 1523")},
 		"mig": {args: []string{few}, script: append(node(2),
@@ -73,11 +73,11 @@ func TestAScriptBecomesAFrame(t *testing.T) {
 			"value instance * 50 s 1g.10gb", "value instance 3 54 s MIG-33333333-0000-0000-0000-000000000000", "value instance 4 54 s GPU-00000001-0000-0000-0000-000000000000",
 			"value instance * 252 i 9000", "value instance * 155 d 412.5", "value instance 3 1001 d 0.25", "value instance 4 1001 d 0.75")},
 	} {
-		for mode, flag := range modes {
+		for mode, flags := range modes {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, library, c.script...)
-				f := w.start(append([]string{flag, "--interval=1s"}, c.args...)...).next()
+				f := w.start(slices.Concat(flags, []string{"--interval=1s"}, c.args)...).next()
 				if f.Mode != mode {
 					t.Errorf("mode %q", f.Mode)
 				}

@@ -21,7 +21,7 @@ import (
 type options struct {
 	engine    endpoint
 	interval  time.Duration // between ticks, and between DCGM's samples
-	profiling bool          // ask for profiling fields where a card has them
+	profiling string        // why profiling fields are not asked for; "": they are, where a card has them
 	fields    []int         // what to read, ascending; identity is always among them
 }
 
@@ -56,13 +56,13 @@ func parse(args []string, out, notes io.Writer) (opts options, status int, done 
 	address := app.Flag("address", "Where nv-hostengine listens: host:port, tcp://host:port, unix:///path or vsock://cid:port.").String()
 	embedded := app.Flag("embedded", "Run the host engine in this process, where no nv-hostengine runs.").Bool()
 	app.Flag("interval", "Between two frames, and between DCGM's samples of a field; 100ms to 1m.").Default("1s").DurationVar(&opts.interval)
-	profiling := app.Flag("profiling", "auto: read profiling fields where a card has them. off: leave the profiling counters to others, such as Nsight.").Default("auto").Enum("auto", "off")
+	profiling := app.Flag("profiling", "on: read profiling fields where a card has them. off: leave the profiling counters to others, such as Nsight. auto: on with --address, off with --embedded, since a second host engine can take the counters from the first.").Default("auto").Enum("auto", "on", "off")
 	fields := app.Flag("fields", "Numbers of the DCGM fields to read, separated by commas; all that goodput-exporter understands by default.").String()
 
 	_, err := app.Parse(args)
 	if err == nil {
-		opts.profiling = *profiling == "auto"
 		opts.engine, err = where(*address, *embedded)
+		opts.profiling = unprofiled(*profiling, *embedded)
 	}
 	if err == nil && (opts.interval < minInterval || opts.interval > maxInterval) {
 		err = fmt.Errorf("--interval=%s is not between %s and %s", opts.interval, minInterval, maxInterval)
@@ -75,6 +75,19 @@ func parse(args []string, out, notes io.Writer) (opts options, status int, done 
 		return opts, frame.ExitUsage, true
 	}
 	return opts, 0, false
+}
+
+// unprofiled says why profiling fields are not asked for; "" when they are. A host engine that asks for them can take the
+// counters from another one on the node, such as that in a dcgm-exporter, whose own values are 0 from then on
+// (NVIDIA/dcgm-exporter#7, NVIDIA/DCGM#106): a host engine of our own does it only when it is told to.
+func unprofiled(profiling string, embedded bool) string {
+	switch {
+	case profiling == "off":
+		return "switched off with --profiling=off"
+	case profiling == "auto" && embedded:
+		return "not asked for by an embedded host engine, which could take the counters from another one; --profiling=on asks"
+	}
+	return ""
 }
 
 // where turns the two flags that name the host engine into one.

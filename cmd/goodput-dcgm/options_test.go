@@ -44,7 +44,7 @@ func TestWrongArgumentsAreRefusedWithTheRemedy(t *testing.T) {
 		"--embedded --interval=soon":     "invalid duration",
 		"--embedded --fields=155,9999":   `--fields: "9999" is not the number of a field that goodput-exporter understands; those are [1 50`,
 		"--embedded --fields=power":      `--fields: "power" is not the number`,
-		"--embedded --profiling=on":      "must be one of auto,off, got 'on'",
+		"--embedded --profiling=no":      "must be one of auto,on,off, got 'no'",
 		"--embedded --nvml":              "unknown long flag",
 		"serve":                          "unexpected serve",
 	} {
@@ -72,7 +72,7 @@ func TestFieldsAreThoseAskedForAndIdentity(t *testing.T) {
 		t.Errorf("%v, want %v", opts.fields, want)
 	}
 	opts, _, done = parse([]string{"--embedded"}, &out, &out)
-	if done || len(opts.fields) != len(frame.CardFields())+len(frame.Profiling()) || !slices.IsSorted(opts.fields) || !opts.profiling || opts.interval != time.Second {
+	if done || len(opts.fields) != len(frame.CardFields())+len(frame.Profiling()) || !slices.IsSorted(opts.fields) || opts.interval != time.Second {
 		t.Errorf("by default %+v", opts)
 	}
 }

@@ -62,9 +62,9 @@ func makePlan(w *watcher, opts options, inv inventory) (*plan, error) {
 
 // profile watches what the cards have of the wanted fields, and returns what of it is watched on any card.
 func (p *plan) profile(w *watcher, opts options, wanted []int) []int {
-	if !opts.profiling {
+	if opts.profiling != "" {
 		for _, f := range wanted {
-			p.missing[f] = "switched off with --profiling=off"
+			p.missing[f] = opts.profiling
 		}
 		return nil
 	}
@@ -75,8 +75,12 @@ func (p *plan) profile(w *watcher, opts options, wanted []int) []int {
 	for _, s := range shares {
 		made, err := w.watchShare(p.inv, s)
 		if err != nil {
-			p.retry = true
-			p.note = fmt.Sprintf("profiling fields of cards %v are not watched: %v; is another profiler or host engine using the counters?", s.cards, err)
+			// What cannot be recovered is not tried again, so that whoever else profiles is left alone.
+			remedy := "end what else profiles the cards, such as another host engine, and restart this one"
+			if !unrecoverable(err) {
+				p.retry, remedy = true, "is another profiler or host engine using the counters?"
+			}
+			p.note = fmt.Sprintf("profiling fields of cards %v are not watched: %v; %s", s.cards, err, remedy)
 			for _, f := range s.fields {
 				failed[f] = fmt.Sprintf("cards %v: %v", s.cards, err)
 			}

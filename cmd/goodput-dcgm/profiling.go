@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
@@ -72,3 +73,7 @@ func (w *watcher) watchShare(inv inventory, s share) ([]*watch, error) {
 	}
 	return []*watch{cards, inside}, nil
 }
+
+// unrecoverable is true of what the profiling module says when somebody else has the counters for good, or when it has
+// failed for good itself (DCGM_ST_PROFILING_LIBRARY_ERROR). go-dcgm hands on the text of a failed watch and no code.
+func unrecoverable(err error) bool { return strings.Contains(err.Error(), "unrecoverable") }

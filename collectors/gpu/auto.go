@@ -1,8 +1,6 @@
 package gpu
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -33,11 +31,13 @@ type AutoConfig struct {
 const DefaultAddress = "localhost:5555"
 
 // Auto chooses a source: a dcgm-exporter page if it brings GPUs, else DCGM through goodput-dcgm if that is installed, else
-// none. It keeps its choice as long as that brings GPUs, and looks again after it has not for a while.
+// none. It keeps its choice as long as that brings GPUs, and looks again after it has not for a while; from a child it goes
+// back to a page that has brought GPUs for long.
 type Auto struct {
-	cfg    AutoConfig
-	logger *slog.Logger
-	open   func() (Source, error) // the child; replaced by tests
+	cfg     AutoConfig
+	logger  *slog.Logger
+	open    func(page fact.Reason) (Source, error) // the child, when the page failed so; replaced by tests
+	listens func(address string) bool              // replaced by tests
 
 	name atomic.Pointer[string] // of the choice
 
@@ -48,15 +48,16 @@ type Auto struct {
 	chosen  Source         // page or child; nil for none
 	why     string         // of the choice, for a person
 	logged  string         // the choice that was logged last; "" none
+	taken   time.Time      // when the choice was made
 	good    time.Time      // when the choice last brought GPUs, or was made
-	looked  time.Time      // when a source was last looked for
+	looked  time.Time      // when the page was last looked for
 	retry   time.Duration  // until a child is tried again that brought nothing
 	resting time.Time      // until when it is not
 	closed  bool
-}
 
-// longestRetry is how long a child that never brings anything is left alone at most.
-const longestRetry = 30 * time.Minute
+	proof     time.Duration // for how long the page must bring GPUs to take a child's place
+	backSince time.Time     // since when it does, at every look; zero: it does not
+}
 
 // NewAuto returns an Auto, which looks for its source when it is first read.
 func NewAuto(cfg AutoConfig) (*Auto, error) {
@@ -79,7 +80,7 @@ func NewAuto(cfg AutoConfig) (*Auto, error) {
 	if cfg.Child.Interval <= 0 {
 		return nil, fmt.Errorf("gpu child: interval %v must be positive", cfg.Child.Interval)
 	}
-	a := &Auto{cfg: cfg, logger: cfg.Logger, page: page}
+	a := &Auto{cfg: cfg, logger: cfg.Logger, page: page, listens: listens, proof: proofs * cfg.Patience}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
 	}
@@ -88,85 +89,8 @@ func NewAuto(cfg AutoConfig) (*Auto, error) {
 	return a, nil
 }
 
-func (a *Auto) openChild() (Source, error) {
-	cfg := a.cfg.Child
-	path, err := FindChild(cfg.Path)
-	if err != nil {
-		return nil, errors.New("goodput-dcgm is not installed")
-	}
-	cfg.Path = path
-	return NewChild(cfg)
-}
-
 // Name is that of the source that is chosen. It does not wait for a reading.
 func (a *Auto) Name() string { return *a.name.Load() }
-
-// Read reads the chosen source, and chooses first where that is due. Detail ends with what was chosen and why.
-func (a *Auto) Read(ctx context.Context) fact.GPUReading {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.closed:
-		return a.none("closed")
-	case a.chosen == nil && !a.looked.IsZero() && time.Since(a.looked) < a.cfg.Patience:
-		return a.none(a.why)
-	case a.chosen == nil:
-		return a.choose(ctx)
-	}
-	r := a.chosen.Read(ctx)
-	if r.Reason != "" && time.Since(a.good) > a.cfg.Patience {
-		return a.choose(ctx)
-	}
-	return a.told(r)
-}
-
-// told notes how the choice does, and adds the choice to its reading.
-func (a *Auto) told(r fact.GPUReading) fact.GPUReading {
-	if r.Reason == "" {
-		a.good = time.Now()
-		a.log()
-		if a.chosen == a.child {
-			a.retry = 0
-		}
-	}
-	if r.Detail != "" {
-		r.Detail += "; "
-	}
-	r.Detail += a.why
-	return r
-}
-
-// choose looks for a source, in the order of preference. A child is the choice as soon as it runs, for as long as patience
-// lasts: its first frame takes a while.
-func (a *Auto) choose(ctx context.Context) fact.GPUReading {
-	a.looked = time.Now()
-	probe, cancel := context.WithTimeout(ctx, DefaultProbe)
-	page := a.page.Read(probe)
-	cancel()
-	if page.Reason == "" {
-		a.dismiss()
-		a.take(a.page, "chosen since the dcgm-exporter page brings GPUs")
-		return a.told(page)
-	}
-	failed := "no GPUs from " + page.Detail
-	if a.child != nil { // it was the choice, and brought nothing for too long
-		failed += "; none through DCGM: " + a.child.Read(ctx).Detail
-		a.dismiss()
-		a.retry = min(max(2*a.retry, 2*a.cfg.Patience), longestRetry)
-		a.resting = a.looked.Add(a.retry)
-	} else if a.looked.Before(a.resting) {
-		failed += "; goodput-dcgm brought none and is tried again later"
-	} else if child, err := a.open(); err != nil {
-		failed += "; and " + err.Error()
-	} else {
-		a.child = child
-		a.take(child, "chosen since there are "+failed)
-		return a.told(child.Read(ctx))
-	}
-	a.take(nil, failed+"; install dcgm-exporter or goodput-dcgm, or set gpu.source to none where there are no GPUs")
-	a.log()
-	return a.none(a.why)
-}
 
 // take makes a choice.
 func (a *Auto) take(s Source, why string) {
@@ -174,7 +98,8 @@ func (a *Auto) take(s Source, why string) {
 	if s != nil {
 		name = s.Name()
 	}
-	a.chosen, a.why, a.good = s, why, time.Now()
+	now := time.Now()
+	a.chosen, a.why, a.taken, a.good, a.backSince = s, why, now, now, time.Time{}
 	a.name.Store(&name)
 }
 
@@ -183,7 +108,7 @@ func (a *Auto) take(s Source, why string) {
 func (a *Auto) log() {
 	if name := a.Name(); name != a.logged {
 		a.logged = name
-		a.logger.Info("source of GPU telemetry", "source", name, "why", a.why)
+		a.logger.Info("source of GPU telemetry", "gpu_source", name, "why", a.why)
 	}
 }
 
@@ -208,24 +133,3 @@ func (a *Auto) Close() error {
 	a.closed, a.chosen = true, nil
 	return a.page.Close()
 }
-
-// None is the source of a node without GPUs, or of one whose GPUs nobody asks for.
-type None struct{}
-
-// Name is NameNone.
-func (None) Name() string { return NameNone }
-
-// Read says that there is no source.
-func (None) Read(context.Context) fact.GPUReading {
-	return fact.GPUReading{Source: NameNone, At: unix(time.Now()), Reason: fact.ReasonNoSource, Detail: "gpu.source is none"}
-}
-
-// Close has nothing to close.
-func (None) Close() error { return nil }
-
-var (
-	_ Source = (*Page)(nil)
-	_ Source = (*Child)(nil)
-	_ Source = (*Auto)(nil)
-	_ Source = None{}
-)

@@ -49,7 +49,7 @@ func newAuto(t *testing.T) *auto {
 		t.Fatal(err)
 	}
 	a.Auto.page = &scripted{name: NamePage, brings: func() fact.Reason { return a.page }}
-	a.open = func() (Source, error) {
+	a.open = func(fact.Reason) (Source, error) {
 		if !a.installed {
 			return nil, errors.New("goodput-dcgm is not installed")
 		}
@@ -86,7 +86,7 @@ func (a *auto) choices(want string) {
 	a.t.Helper()
 	var got []string
 	for _, line := range a.log.lines("source of GPU telemetry") {
-		_, rest, _ := strings.Cut(line, " source=")
+		_, rest, _ := strings.Cut(line, " gpu_source=")
 		name, _, _ := strings.Cut(rest, " ")
 		got = append(got, name)
 	}
@@ -138,9 +138,107 @@ func TestAPageThatDiesForLongIsReplaced(t *testing.T) {
 		a.read(time.Minute, NamePage, "", "")
 		a.page = fact.ReasonRefused
 		a.read(2*time.Minute, NameChild, "", "")
-		a.page = "" // no reason to change what works
-		a.read(time.Hour, NameChild, "", "")
-		a.choices("dcgm-exporter dcgm")
+		a.page = "" // no reason to change at once what works
+		a.read(9*time.Minute, NameChild, "", "")
+		a.read(time.Hour, NamePage, "", "chosen since the dcgm-exporter page brings GPUs again")
+		if !a.opened[0].closed {
+			t.Error("the child goes on beside the page")
+		}
+		a.choices("dcgm-exporter dcgm dcgm-exporter")
+	})
+}
+
+func TestAPageThatComesAndGoesDoesNotTakeTheSourceAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuto(t)
+		begun := time.Now()
+		changes, last := 0, ""
+		// At its worst for the rule: there for a little longer than it must be, away for a little longer than patience.
+		for time.Since(begun) < 24*time.Hour {
+			minute := int(time.Since(begun)/time.Minute) % 15
+			if a.page = ""; minute >= 12 {
+				a.page = fact.ReasonRefused
+			}
+			if r := a.Read(t.Context()); r.Source != last {
+				changes, last = changes+1, r.Source
+			}
+			time.Sleep(5 * time.Second)
+		}
+		if changes > 5 || last != NameChild {
+			t.Errorf("the source changed %d times in a day, at last to %s", changes, last)
+		}
+		a.page = "" // from now on it stays
+		a.read(3*time.Hour, NamePage, "", "")
+	})
+}
+
+func TestAChildThatFailsIsReplacedByAPageAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuto(t)
+		a.page = fact.ReasonRefused
+		a.read(3*time.Minute, NameChild, "", "")
+		a.page, a.child = "", fact.ReasonExited
+		a.read(70*time.Second, NamePage, "", "")
+		a.choices("dcgm dcgm-exporter")
+	})
+}
+
+// TestDEP05: what we start ourselves is not in the way of what the operator has: see also TestDEP05 of goodput-dcgm.
+func TestDEP05(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := ChildConfig{Path: own, Interval: time.Second, Embedded: true, Env: []string{roleKey + "=well"}}
+	opened := func(page fact.Reason, engine bool) (*Child, error) {
+		a, err := NewAuto(AutoConfig{Page: PageConfig{Timeout: time.Second, MaxBody: 1}, Child: child})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.listens = func(address string) bool { return engine && address == DefaultAddress }
+		s, err := a.openChild(page)
+		if err != nil {
+			return nil, err
+		}
+		s.Close()
+		return s.(*Child), nil
+	}
+	for sentence, c := range map[string]struct {
+		page     fact.Reason
+		engine   bool // nv-hostengine listens
+		embedded bool
+		says     string
+	}{
+		"nobody is there":                         {fact.ReasonRefused, false, true, ""},
+		"there is no pod with a page":             {fact.ReasonConnect, false, true, ""},
+		"a host engine is there":                  {fact.ReasonRefused, true, false, ""},
+		"the exporter fails":                      {fact.ReasonStatus, false, false, "no host engine is embedded"},
+		"the exporter is slow":                    {fact.ReasonTimeout, false, false, "no host engine is embedded"},
+		"the exporter wants to see a token":       {fact.ReasonAuth, false, false, "no host engine is embedded"},
+		"the exporter reloads, and is empty":      {fact.ReasonNotMetrics, true, false, "no host engine is embedded"},
+		"the exporter's own host engine is stale": {fact.ReasonStale, false, false, "no host engine is embedded"},
+	} {
+		switch c0, err := opened(c.page, c.engine); {
+		case c.says != "":
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: got %v", sentence, err)
+			}
+		case err != nil || c0.cfg.Embedded != c.embedded || (c0.cfg.Address == DefaultAddress) == c.embedded:
+			t.Errorf("%s: %v, %+v", sentence, err, c0)
+		}
+	}
+	t.Run("an embedded one gives way when the page is back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAuto(t)
+			a.cfg.Child.Embedded = true
+			a.page = fact.ReasonRefused
+			a.read(3*time.Minute, NameChild, "", "")
+			a.page = ""
+			a.read(3*time.Minute, NamePage, "", "")
+			if !a.opened[0].closed {
+				t.Error("it goes on beside the page")
+			}
+		})
 	})
 }
 

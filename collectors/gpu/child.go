@@ -21,8 +21,12 @@ type ChildConfig struct {
 	Path     string // of goodput-dcgm; see FindChild; required
 	Address  string // of a host engine: HOST:PORT, tcp://, unix:///PATH or vsock://CID:PORT; excludes Embedded
 	Embedded bool   // run the host engine in the child
-	// Profiling is "auto" or "off"; "" is goodput-dcgm's default. Off leaves the profiling hardware to other tools.
+	// Profiling is "auto", "on" or "off"; "" is goodput-dcgm's default. Off leaves the profiling hardware to other tools; auto is
+	// off when Embedded, and on otherwise.
 	Profiling string
+	// After is closed when the child that this one takes the place of has ended; nil when there was none. Two embedded host
+	// engines at once would be in each other's way.
+	After <-chan struct{}
 
 	Interval     time.Duration // between frames; required. Three of them without a frame are a hang
 	StartTimeout time.Duration // until the first frame; 0 is DefaultStartTimeout
@@ -100,10 +104,14 @@ func newChild(cfg ChildConfig) (*Child, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &Child{
+	c := &Child{
 		cfg: cfg, logger: logger, judge: newJudge(cfg.Node), notes: newNotes(logger), done: make(chan struct{}),
 		down: ending{fact.ReasonStarting, "goodput-dcgm was started and has not brought its first frame yet"},
-	}, nil
+	}
+	if cfg.After != nil {
+		c.down.detail = "goodput-dcgm is started when the one before it has ended"
+	}
+	return c, nil
 }
 
 func (c *Child) supervision() {

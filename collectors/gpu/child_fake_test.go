@@ -115,8 +115,14 @@ func (n *nursery) begun() (born []*fake, starts []time.Time) {
 // clock.
 func raise(t *testing.T, lives ...func(*fake)) *nursery {
 	t.Helper()
+	return raiseAfter(t, nil, lives...)
+}
+
+// raiseAfter is raise for a child that takes the place of another.
+func raiseAfter(t *testing.T, ended <-chan struct{}, lives ...func(*fake)) *nursery {
+	t.Helper()
 	n := &nursery{t: t}
-	c, err := newChild(ChildConfig{Path: ChildName, Embedded: true, Interval: time.Second, Logger: n.log.logger(), Node: "node-a"})
+	c, err := newChild(ChildConfig{Path: ChildName, Embedded: true, Interval: time.Second, Logger: n.log.logger(), Node: "node-a", After: ended})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,13 @@ type process interface {
 
 // supervise runs one child after another until ctx ends.
 func (c *Child) supervise(ctx context.Context) {
+	if c.cfg.After != nil {
+		select {
+		case <-c.cfg.After:
+		case <-ctx.Done():
+			return
+		}
+	}
 	wait := firstRestart
 	for {
 		why, brought := c.life(ctx)

@@ -55,6 +55,30 @@ func TestAChildThatLives(t *testing.T) {
 	})
 }
 
+func TestAChildBeginsWhenTheOneBeforeHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := make(chan struct{})
+		n := raiseAfter(t, before, healthy)
+		after(time.Hour)
+		if r := n.child.Read(t.Context()); r.Reason != fact.ReasonStarting || !strings.Contains(r.Detail, "the one before it has ended") {
+			t.Errorf("got %s", shown(t, r))
+		}
+		if born, _ := n.begun(); len(born) != 0 {
+			t.Error("two at once")
+		}
+		close(before)
+		after(time.Second)
+		n.expect("", "")
+		n.child.Close()
+
+		given := raiseAfter(t, make(chan struct{}), healthy) // up before its turn came
+		given.child.Close()
+		if born, _ := given.begun(); len(born) != 0 {
+			t.Error("it was started all the same")
+		}
+	})
+}
+
 func TestAChildThatHangsForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := raise(t, func(f *fake) {

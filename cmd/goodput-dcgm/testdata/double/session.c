@@ -17,6 +17,7 @@ const char *errorString(dcgmReturn_t code) {
     case DCGM_ST_DUPLICATE_KEY: return "Duplicate key passed to the function";
     case DCGM_ST_MODULE_NOT_LOADED: return "This request is serviced by a module of DCGM that is not currently loaded";
     case DCGM_ST_IN_USE: return "The requested operation could not be completed because the affected resource is in use";
+    case DCGM_ST_PROFILING_LIBRARY_ERROR: return "The third-party Profiling module returned an unrecoverable error";
     default: return "Another error";
     }
 }
