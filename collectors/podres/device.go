@@ -142,9 +142,11 @@ func (a *allocation) isGPU() bool {
 func (c *Config) resolveAllocation(claim *fact.DeviceClaim, a *allocation) {
 	claim.Replica = a.share
 	if c.Slices != nil && a.device != "" {
-		if uuid, known := c.Slices.Resolve(a.pool, a.device); known && uuid != "" {
-			claim.Device = uuid
-			return
+		if published, known := c.Slices.Resolve(a.pool, a.device); known {
+			if uuid, ok := canonical(published); ok {
+				claim.Device = uuid
+				return
+			}
 		}
 	}
 	claim.Device, claim.Unresolved = a.pool+"/"+a.device, fact.UnresolvedDRA

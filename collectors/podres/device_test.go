@@ -20,10 +20,13 @@ func (twoCards) Card(number int, instance string) (string, bool) {
 	return "", false
 }
 
-// oneSlice is a ResourceSlice of one pool with one device.
+// oneSlice is a ResourceSlice of one pool with one device, and another that has a UUID of no known form.
 type oneSlice struct{}
 
 func (oneSlice) Resolve(pool, device string) (string, bool) {
+	if device == "gpu-7" {
+		return "GPU-no-uuid", true
+	}
 	return cardB, pool == "node-a" && device == "gpu-3"
 }
 
@@ -72,6 +75,7 @@ func TestFormsOfADevice(t *testing.T) {
 		"a claim's device, of slices unknown":      {part: claimed("gpus", given("gpu.nvidia.com", "node-a", "gpu-3", "")), want: "node-a/gpu-3,,dra"},
 		"a claim's device":                         {part: claimed("gpus", given("gpu.nvidia.com", "node-a", "gpu-3", "")), knowing: true, want: cardB + ",,"},
 		"a claim's device that no slice has":       {part: claimed("gpus", given("gpu.nvidia.com", "node-a", "gpu-4", "")), knowing: true, want: "node-a/gpu-4,,dra"},
+		"a claim's device under an odd UUID":       {part: claimed("gpus", given("gpu.nvidia.com", "node-a", "gpu-7", "")), knowing: true, want: "node-a/gpu-7,,dra"},
 		"a share of a claim's device":              {part: claimed("gpus", given("gpu.nvidia.com", "node-a", "gpu-3", "7c1e")), knowing: true, want: cardB + ",7c1e,"},
 		"a claim on another driver":                {part: claimed("net", given("dra.net", "node-a", "gpu-3", "")), want: "none"},
 		"a claim on the driver of domains":         {part: claimed("imex", given("compute-domain.nvidia.com", "node-a", "channel-0", "")), want: "none"},
