@@ -1,2 +1,0 @@
-// Package slices knows which GPU a device of Dynamic Resource Allocation is, from the node's ResourceSlices.
-package slices
