@@ -85,16 +85,18 @@ else
 	  if [[ -n $$complaints ]]; then echo "promtool check metrics $(PAGE):"; echo "$$complaints"; exit 1; fi
 endif
 
-generate: build ## Write docs/metrics.md, docs/config.md, the dashboards, the rules and the tables in docs/sim.md and README.md anew
+generate: build ## Write docs/metrics.md, docs/config.md, the dashboards, the rules, the copies of both in deploy/ and the tables in docs/sim.md and README.md anew
 	$(BIN) generate docs
 	$(BIN) generate dashboards
 	$(BIN) generate rules --config.file=cmd/goodput-exporter/demo.yaml --output=alerts/goodput.rules.yml
 	$(BIN) generate rules --config.file=cmd/goodput-exporter/demo.yaml --format=operator --output=alerts/goodput.prometheusrule.yaml
+	$(BIN) generate dashboards --dir=deploy/kustomize/components/grafana
+	$(BIN) generate rules --config.file=deploy/kustomize/base/goodput.yaml --format=operator --node-label=node --output=deploy/kustomize/components/prometheus-operator/prometheusrule.yaml
 	.ci/readme-sample $(BIN)
 	$(GO) run ./test/simfit
 
 check-generated: generate ## Fail if a generated file differs from what is committed
-	git diff --exit-code -- docs dashboards alerts README.md
+	git diff --exit-code -- docs dashboards alerts deploy README.md
 
 bench: build $(COLLECTOR) ## Run all benchmarks, and the taking in of spans beside an OpenTelemetry Collector's
 	$(GO) test -run '^$$' -bench . -benchmem ./...
