@@ -20,12 +20,14 @@ func TestGenerateDashboards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := os.ReadFile(filepath.Join("../../dashboards", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what is committed; run make generate", name)
+		for _, committed := range []string{"../../dashboards", "../../deploy/kustomize/components/grafana"} {
+			want, err := os.ReadFile(filepath.Join(committed, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s is not what is committed in %s; run make generate", name, committed)
+			}
 		}
 	}
 	if status := run(context.Background(), []string{"generate", "dashboards", "--dir", filepath.Join(dir, "absent")}, &out, &notes); status != 1 {

@@ -22,6 +22,7 @@ func TestGenerateRules(t *testing.T) {
 	}{
 		"the committed rule file":           {args: []string{"--config.file=demo.yaml"}, golden: "../../alerts/goodput.rules.yml"},
 		"the committed operator's form":     {args: []string{"--config.file=demo.yaml", "--format=operator"}, golden: "../../alerts/goodput.prometheusrule.yaml"},
+		"the rules of the kustomize base":   {args: []string{"--config.file=../../deploy/kustomize/base/goodput.yaml", "--format=operator", "--node-label=node"}, golden: "../../deploy/kustomize/components/prometheus-operator/prometheusrule.yaml"},
 		"into a file, and nothing to see":   {args: []string{"--config.file=demo.yaml", "--output=" + file}},
 		"another job and another label":     {args: []string{"--config.file=demo.yaml", "--job=gpu", "--node-label=node"}, out: []string{`absent(up{job="gpu"})`, "max by (cluster, job, node)"}},
 		"a configuration that is not there": {args: []string{"--config.file=nowhere.yaml"}, status: 1, notes: "nowhere.yaml: cannot be read"},
