@@ -219,13 +219,14 @@ func node(n int) []string {
 		script = append(script,
 			fmt.Sprintf("card %d", id),
 			fmt.Sprintf("value card %d 54 s GPU-%08d-0000-0000-0000-000000000000", id, id),
+			fmt.Sprintf("value card %d 55 i %d", id, id),
 			fmt.Sprintf("value card %d 57 s 00000000:%02X:00.0", id, 16+id),
 			fmt.Sprintf("profiling %d 1001 1002 1003 1004 1005 1009 1010 1011 1012", id))
 	}
 	script = append(script, "value card * 1 s 580.65.06", "value card * 50 s NVIDIA H100 80GB HBM3")
 	for _, f := range append(frame.CardFields(), frame.Profiling()...) {
 		switch f {
-		case frame.FieldDriver, frame.FieldName, frame.FieldUUID, frame.FieldBus, frame.FieldXID:
+		case frame.FieldDriver, frame.FieldName, frame.FieldUUID, frame.FieldMinor, frame.FieldBus, frame.FieldXID:
 		case frame.FieldPower, frame.FieldPowerLimit, frame.FieldEngine, frame.FieldSMActive, frame.FieldOccupancy, frame.FieldTensor, frame.FieldDRAM:
 			script = append(script, fmt.Sprintf("value card * %d d 0.5", f))
 		default:

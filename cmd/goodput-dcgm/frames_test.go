@@ -103,7 +103,7 @@ func TestCallsAreFew(t *testing.T) {
 	}
 	reads, since := w.called("dcgmEntitiesGetLatestValues"), w.called("dcgmGetValuesSince_v2")
 	for _, r := range reads {
-		if r != "dcgmEntitiesGetLatestValues entities=4 fields=39 flags=0" {
+		if r != "dcgmEntitiesGetLatestValues entities=4 fields=40 flags=0" {
 			t.Errorf("reads with %q", r)
 		}
 	}

@@ -39,6 +39,7 @@ type gpuSources struct {
 	mu      sync.Mutex
 	holders int
 	running *sync.WaitGroup // of what ends them
+	ended   chan struct{}   // closed when they have ended
 }
 
 // gpuAsked is what sources are made from.
@@ -60,25 +61,30 @@ func newGPUSources(cfg *config.Config, before *gpuSources, running *sync.WaitGro
 	if before != nil && reflect.DeepEqual(asked, before.asked) && before.hold() {
 		return before, nil
 	}
-	g := &gpuSources{asked: asked, holders: 1, running: running}
+	g := &gpuSources{asked: asked, holders: 1, running: running, ended: make(chan struct{})}
 	if !cfg.GPU.Cards() {
 		return g, nil
 	}
-	var err error
-	if g.source, err = openGPUs(cfg, log); err != nil {
+	source, err := openGPUs(cfg, before, log)
+	if err != nil {
 		return nil, fmt.Errorf("gpu: %w", err)
 	}
+	files := gpu.NewFiles(source, gpuStale*cfg.GPU.Interval)
+	g.source = files
 	if p := &cfg.GPU.PodResources; p.Enabled != config.EnabledNo {
 		if p.Socket != "" {
 			g.sockets = []string{cfg.Path(p.Socket)}
 		}
-		g.claims, g.auto = podres.New(podres.Config{Sockets: g.sockets, Resources: p.Resources}), p.Enabled == config.EnabledAuto
+		g.claims, g.auto = podres.New(podres.Config{Sockets: g.sockets, Resources: p.Resources, Cards: files}), p.Enabled == config.EnabledAuto
 	}
 	return g, nil
 }
 
-func openGPUs(cfg *config.Config, log *slog.Logger) (gpu.Source, error) {
+func openGPUs(cfg *config.Config, before *gpuSources, log *slog.Logger) (gpu.Source, error) {
 	page, child := gpuPage(cfg), gpuChild(cfg, log)
+	if child.Embedded && before != nil {
+		child.After = before.ended
+	}
 	switch cfg.GPU.Source {
 	case config.GPUPage:
 		return gpu.NewPage(page)
@@ -129,7 +135,10 @@ func (g *gpuSources) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.holders--; g.holders == 0 {
-		g.running.Go(func() { _ = g.close() })
+		g.running.Go(func() {
+			_ = g.close()
+			close(g.ended)
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/gpu"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
@@ -102,6 +103,45 @@ func TestAReloadKeepsTheSourcesThatAreAskedForAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEmbeddedHostEnginesDoNotOverlap: the one that a reload begins waits for the one that it ends.
+func TestEmbeddedHostEnginesDoNotOverlap(t *testing.T) {
+	told := filepath.Join(t.TempDir(), "told")
+	command := filepath.Join(filepath.Dir(told), "goodput-dcgm")
+	// It takes its time to end, as a host engine does.
+	script := fmt.Sprintf("#!/bin/sh\ntrap 'sleep 0.3; echo ended >>%[1]s; exit 0' TERM\necho began >>%[1]s\nwhile :; do sleep 0.05; done\n", told)
+	if err := os.WriteFile(command, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lines := func(want string) {
+		t.Helper()
+		var text []byte
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+			if text, _ = os.ReadFile(told); strings.Join(strings.Fields(string(text)), " ") == want {
+				return
+			}
+		}
+		t.Fatalf("got %q, want %q", text, want)
+	}
+	var running sync.WaitGroup
+	log := slog.New(slog.DiscardHandler)
+	opened := func(interval string, before *gpuSources) *gpuSources {
+		t.Helper()
+		g, err := newGPUSources(configuredGPUs(t, fmt.Sprintf("gpu: {source: dcgm, interval: %s, dcgm: {command: %q, embedded: true}}\n", interval, command)), before, &running, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	first := opened("5s", nil)
+	lines("began")
+	second := opened("7s", first)
+	first.release()
+	lines("began ended began")
+	second.release()
+	running.Wait()
+	lines("began ended began ended")
 }
 
 // TestAKubeletThatIsNotThereIsNoFault: auto asks where there is a socket, and an explicit wish is told what is wrong.

@@ -11,13 +11,13 @@ import (
 
 // identify reads who a card is. A card that is lost does not tell any more: it is still who it was.
 func (j *judge) identify(src *frame.Entity, r *fact.GPUReading) (fact.GPU, bool) {
-	g := fact.GPU{UUID: text(src, frame.FieldUUID), Model: text(src, frame.FieldName), Bus: text(src, frame.FieldBus), Node: j.node}
+	g := fact.GPU{UUID: text(src, frame.FieldUUID), Model: text(src, frame.FieldName), Bus: text(src, frame.FieldBus), Node: j.node, File: file(src)}
 	if driver := text(src, frame.FieldDriver); driver != "" && r.Driver == "" {
 		r.Driver = driver
 	}
 	if validUUID(g.UUID) {
 		if before := j.names[src.ID]; before.UUID == g.UUID { // a name that is blank for a moment stays
-			g.Model, g.Bus = first(g.Model, before.Model), first(g.Bus, before.Bus)
+			g.Model, g.Bus, g.File = first(g.Model, before.Model), first(g.Bus, before.Bus), first(g.File, before.File)
 		}
 		if len(j.names) >= maxEntities {
 			clear(j.names) // of ids that nobody has: each frame brings those that are there
@@ -47,6 +47,16 @@ func text(src *frame.Entity, id int) string {
 	return ""
 }
 
+// file is the name of a card's device file; "" where the card does not tell its number.
+func file(src *frame.Entity) string {
+	for i := range src.Values {
+		if v := &src.Values[i]; v.Field == frame.FieldMinor && v.Status == 0 && v.Kind == frame.Int && v.Int >= 0 && v.Int < 1000 {
+			return filePrefix + strconv.FormatInt(v.Int, 10)
+		}
+	}
+	return ""
+}
+
 // instance begins a MIG instance. Its UUID is not always known; the card and NVML's number within it always are.
 func (j *judge) instance(src *frame.Entity, card *entity, before []*entity, t tally) *entity {
 	id := strconv.Itoa(src.Instance)
@@ -65,7 +75,7 @@ func (j *judge) instance(src *frame.Entity, card *entity, before []*entity, t ta
 		profile = text(src, frame.FieldName)
 	}
 	return newEntity(fact.GPU{
-		UUID: uuid, Card: card.UUID, Instance: id, Profile: profile, Model: card.Model, Bus: card.Bus, Node: card.Node,
+		UUID: uuid, Card: card.UUID, Instance: id, Profile: profile, Model: card.Model, Bus: card.Bus, Node: card.Node, File: card.File,
 		Lost: card.Lost || src.State != "",
 	})
 }

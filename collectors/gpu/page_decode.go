@@ -120,7 +120,7 @@ func (d *pageDecoder) entities(r *row) (card, instance *entity) {
 	if node == "" {
 		node = d.node
 	}
-	base := fact.GPU{UUID: uuid, Model: tidy(r.get("modelName", "model_name")), Bus: tidy(r.get("pci_bus_id")), Node: node}
+	base := fact.GPU{UUID: uuid, Model: tidy(r.get("modelName", "model_name")), Bus: tidy(r.get("pci_bus_id")), Node: node, File: fileName(r.get("device"))}
 	if d.driver == "" {
 		d.driver = tidy(r.get("DCGM_FI_SYSTEM_DRIVER_VERSION", "DCGM_FI_DRIVER_VERSION"))
 	}

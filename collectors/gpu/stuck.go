@@ -104,7 +104,7 @@ func withhold(r *fact.GPUReading, stuck map[string]float64, at float64) {
 		}
 		t.warn(fmt.Sprintf("%s shows the same values, energy included, for more than %v although it draws power: they are not told; see whether the card answers nvidia-smi, and whether dcgm-exporter collects less often than that",
 			card, time.Duration(math.Floor((at-since)/60))*time.Minute))
-		r.GPUs[i] = fact.GPU{UUID: g.UUID, Card: g.Card, Instance: g.Instance, Profile: g.Profile, Model: g.Model, Bus: g.Bus, Node: g.Node, Lost: true}
+		r.GPUs[i] = fact.GPU{UUID: g.UUID, Card: g.Card, Instance: g.Instance, Profile: g.Profile, Model: g.Model, Bus: g.Bus, Node: g.Node, File: g.File, Lost: true}
 	}
 	for _, d := range r.Dropped {
 		t.dropped[d.Reason] += d.Count

@@ -36,6 +36,7 @@ type GPU struct {
 	Model    string // "NVIDIA H100 80GB HBM3"
 	Bus      string // PCI bus id; "" unknown
 	Node     string // the source's name of the node; "" unknown
+	File     string // name of the card's device file, such as "nvidia0", by which some device plugins call it; "" unknown. It may change with a start of the node, and is no identity
 	Lost     bool   // it was there, and does not answer any more
 
 	SampledAt float64 // when the newest of the values was sampled, unix seconds; 0 unknown

@@ -6,6 +6,7 @@ const (
 	FieldDriver = 1  // text
 	FieldName   = 50 // text; of an instance its MIG profile
 	FieldUUID   = 54 // text
+	FieldMinor  = 55 // number of the device's file
 	FieldBus    = 57 // text
 
 	FieldSMClock           = 100 // MHz
@@ -53,7 +54,7 @@ const (
 // events are counted from Event.
 func CardFields() []int {
 	return []int{
-		FieldDriver, FieldName, FieldUUID, FieldBus,
+		FieldDriver, FieldName, FieldUUID, FieldMinor, FieldBus,
 		FieldSMClock, FieldMemoryClock, FieldThrottleReasons, FieldMemoryTemperature, FieldTemperature, FieldPower, FieldEnergy, FieldPowerLimit,
 		FieldPCIeReplays, FieldBusy, FieldXID, FieldPowerViolation, FieldThermalViolation, FieldSyncBoostViolation,
 		FieldMemoryTotal, FieldMemoryFree, FieldMemoryUsed, FieldMemoryReserved, FieldECCDouble, FieldRemapFailed,
