@@ -93,7 +93,7 @@ func (c *SnapshotCollector) collectEngine(p *page, e *fold.Engine, now *Publishe
 			}
 		})
 	}
-	if e.Phase != fold.PhaseUnseen {
+	if e.Phase.Seen() {
 		kinds = append(kinds, ranks(collectRank))
 		if !now.NoSpans {
 			kinds = append(kinds, p.part(func() { collectClasses(p, e) }), p.part(func() { collectSpanHistograms(p, e) }))
@@ -136,7 +136,7 @@ func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, now *Publis
 		}
 	}
 	collectEngineGPUs(p, e, now)
-	if e.Phase != fold.PhaseUnseen {
+	if e.Phase.Seen() {
 		collectSeen(p, e)
 		collectLedger(p, e)
 		for i := range e.SLOs {
@@ -155,7 +155,9 @@ func (c *SnapshotCollector) collectEndpoint(p *page, e *fold.Engine, now *Publis
 func collectState(p *page, e *fold.Engine) {
 	p.openInfo(catalog.EngineInfo, e.Target.Labels, e.ID, e.Model, e.Dialect, e.Version, shownURL(e.Target.URL))
 	p.info(catalog.EnginePhaseInfo, e.ID, string(e.Phase))
-	p.gauge(catalog.EngineUp, truth(e.Up), e.ID)
+	if e.Phase != fold.PhaseStarting { // it is neither up nor down
+		p.gauge(catalog.EngineUp, truth(e.Up), e.ID)
+	}
 	p.gauge(catalog.PollDuration, e.PollTook, e.ID)
 	if e.LastPoll > 0 {
 		p.gauge(catalog.LastPoll, e.LastPoll, e.ID)
@@ -163,7 +165,7 @@ func collectState(p *page, e *fold.Engine) {
 	if e.Start > 0 {
 		p.gauge(catalog.EngineStart, e.Start, e.ID)
 	}
-	if e.Phase != fold.PhaseUnseen && e.Phase != fold.PhaseDown {
+	if e.Phase.Seen() && e.Phase != fold.PhaseDown {
 		p.gauge(catalog.EngineProgressing, truth(e.Phase != fold.PhaseStalled), e.ID)
 	}
 	if e.Ledger.Absent != "" {

@@ -43,7 +43,7 @@ func TestDebugRoundTellsAll(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Rounds != 1 || got.Snapshot.At != startedAt+600 || len(got.Snapshot.Engines) != 6 {
+	if got.Rounds != 1 || got.Snapshot.At != startedAt+600 || len(got.Snapshot.Engines) != 7 {
 		t.Errorf("%+v", got)
 	}
 	if p := got.FailedPolls["d"]; len(got.FailedPolls) != 1 || p.Reason != "auth" || p.Detail != "give a token" {

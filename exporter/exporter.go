@@ -74,6 +74,7 @@ type Inputs struct {
 	Reloaded                                             time.Time // when the configuration in use was read
 	TargetFilesBroken, TargetsRefused, AccessFilesBroken int
 	Spans                                                *SpanIntake // nil: none are taken in
+	Discovery                                            *Discovery  // nil: engines are looked for nowhere
 }
 
 // SpanIntake is how the taking in of spans goes, since the exporter started.

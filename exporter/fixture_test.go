@@ -41,7 +41,7 @@ func between(lo, hi uint64) fold.Span       { return fold.Span{Lower: lo, Upper:
 func tally(n string, c uint64) []fold.Tally { return []fold.Tally{{Name: n, Count: c}} }
 
 // fixture is a snapshot in which every declared series occurs: a sound engine, one with two ranks of which only
-// intervals are known, one that is down, one that was never seen, one that is stalled, one that is warming up.
+// intervals are known, one that is down, one that was never seen, one that is stalled, one that is warming up, one that is starting.
 func fixture() *fold.Snapshot {
 	o := objectives()
 	target := func(id string) fact.Target {
@@ -69,6 +69,7 @@ func fixture() *fold.Snapshot {
 			SLOs:   []fold.SLO{{Objective: &o[0], Absent: "no tpot histogram"}}},
 		{ID: "f", Target: target("f"), Phase: fold.PhaseWarming, Since: startedAt + 590, Up: true, LastPoll: startedAt + 599, PollTook: 0.02, Model: "llama-3",
 			SLOs: []fold.SLO{{Objective: &o[0]}}},
+		{ID: "g", Target: target("g"), Phase: fold.PhaseStarting, Failures: tally("refused", 30), PollTook: 0.001},
 	}
 	giveGPUs(s)
 	return s

@@ -73,6 +73,7 @@ func (e *Exporter) webView() web.View {
 	shown := web.Inputs{
 		ReloadFailed: !in.ReloadOK, Reloaded: in.Reloaded,
 		TargetFilesBroken: in.TargetFilesBroken, TargetsRefused: in.TargetsRefused, AccessFilesBroken: in.AccessFilesBroken,
+		Discovery: shownDiscovery(in.Discovery),
 	}
 	if s := in.Spans; s != nil {
 		shown.Spans = &web.Spans{Outcomes: s.Spans, Refused: s.Refused, Buffered: s.Buffered, Room: s.Room}

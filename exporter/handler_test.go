@@ -39,7 +39,7 @@ func polledOnce(t *testing.T, p pollerFunc, log io.Writer) *Exporter {
 	t.Helper()
 	e, err := New(Config{
 		Inputs: func() Inputs {
-			return Inputs{ReloadOK: true, Reloaded: time.Unix(startedAt, 0), Spans: soundIntake()}
+			return Inputs{ReloadOK: true, Reloaded: time.Unix(startedAt, 0), Spans: soundIntake(), Discovery: soundDiscovery()}
 		},
 		Settings: Settings{Interval: 10 * time.Second, Timeout: 5 * time.Second, Source: secretTargets(), Poller: p, Objectives: objectives(),
 			GPUs: GPUs{Cost: fold.Cost{Currency: "EUR", PerGPUHour: 2.5, PerKWhour: 0.25}}},

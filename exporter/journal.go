@@ -108,6 +108,10 @@ func noteUp(log *slog.Logger, r *remembered, e *fold.Engine, v *view) {
 		r.downSince = v.snapshot.At
 	}
 	r.up = false
+	if e.Phase == fold.PhaseStarting {
+		r.once(log, slog.LevelInfo, "starting", "engine is starting: it is asked until it answers, and is no outage until its pod has been ready", "url", shownURL(e.Target.URL))
+		return
+	}
 	p, polled := v.down[e.ID]
 	if !polled {
 		return

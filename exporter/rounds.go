@@ -178,6 +178,7 @@ func (c *roundsCollector) Collect(ch chan<- prometheus.Metric) {
 	p.gauge(catalog.FilesBroken, float64(in.TargetFilesBroken))
 	p.gauge(catalog.Refused, float64(in.TargetsRefused))
 	p.gauge(catalog.AccessBroken, float64(in.AccessFilesBroken))
+	collectDiscovery(p, in.Discovery, v.snapshot)
 	collectIntake(p, in.Spans, c.started)
 	c.exporter.duration.Collect(ch)
 }

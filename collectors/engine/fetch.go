@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -24,7 +25,7 @@ type FetcherConfig struct {
 	MaxBody   int64         // bytes of one page, decompressed; required
 	UserAgent string        // "" is goodput-exporter
 
-	Access Access            // of all targets that are not in Of
+	Access Access            // of all targets that are not in Of; of those that are Anonymous, without its credentials
 	Of     map[string]Access // by target id
 }
 
@@ -44,6 +45,7 @@ const keepBuffer = 1 << 20
 type Fetcher struct {
 	cfg       FetcherConfig
 	entrances map[Access]*entrance
+	bare      *entrance // for targets to which nothing secret may be shown
 	buffers   sync.Pool // of *[]byte
 
 	mu       sync.Mutex
@@ -69,6 +71,7 @@ func New(cfg FetcherConfig) (*Fetcher, error) {
 	f := &Fetcher{
 		cfg:       cfg,
 		entrances: map[Access]*entrance{cfg.Access: newEntrance(cfg.Access, cfg.Timeout)},
+		bare:      newEntrance(cfg.Access.withoutCredentials(), cfg.Timeout),
 		buffers:   sync.Pool{New: func() any { return new([]byte) }},
 		decoders:  map[string]*lockedDecoder{},
 	}
@@ -81,18 +84,24 @@ func New(cfg FetcherConfig) (*Fetcher, error) {
 }
 
 // entrance is where a target is reached through.
-func (f *Fetcher) entrance(id string) *entrance {
-	if a, own := f.cfg.Of[id]; own {
+func (f *Fetcher) entrance(t fact.Target) *entrance {
+	if t.Anonymous {
+		return f.bare
+	}
+	if a, own := f.cfg.Of[t.ID]; own {
 		return f.entrances[a]
 	}
 	return f.entrances[f.cfg.Access]
 }
 
+// all are the entrances.
+func (f *Fetcher) all() []*entrance { return append(slices.Collect(maps.Values(f.entrances)), f.bare) }
+
 // BrokenFiles lists, sorted, the files of all accesses that could not be read, or held nothing that can be used, when
 // they were last needed.
 func (f *Fetcher) BrokenFiles() []string {
 	var all []string
-	for _, e := range f.entrances {
+	for _, e := range f.all() {
 		all = append(all, e.brokenFiles()...)
 	}
 	slices.Sort(all)
@@ -136,7 +145,7 @@ func (f *Fetcher) Forget(id string) {
 
 // Close closes idle connections. Polls under way are not disturbed.
 func (f *Fetcher) Close() {
-	for _, e := range f.entrances {
+	for _, e := range f.all() {
 		e.close()
 	}
 }
@@ -179,7 +188,7 @@ func (a *attempt) fetch(ctx context.Context, target fact.Target) (contentType st
 		// The parser's message repeats the URL, so it is not used.
 		return "", refuse(fact.ReasonConnect, "the target's url is not http://HOST[:PORT]/PATH or https://...")
 	}
-	if a.pass, err = a.entrance(target.ID).open(u.User != nil); err != nil {
+	if a.pass, err = a.entrance(target).open(u.User != nil); err != nil {
 		a.pass = &pass{}
 		return "", err
 	}

@@ -28,6 +28,13 @@ type Access struct {
 	Proxy                     string // URL, may hold a password; "" is no proxy, whatever the environment says
 }
 
+// withoutCredentials is the same way without what tells who asks: a certificate of the exporter's is no less of a credential
+// than a token. What its proxy is shown stays, since that is no target.
+func (a Access) withoutCredentials() Access {
+	a.BearerTokenFile, a.Username, a.PasswordFile, a.CertFile, a.KeyFile = "", "", "", "", ""
+	return a
+}
+
 // entrance is one Access at work: the connections that are made under it, and what its files held when they last could
 // be used.
 type entrance struct {

@@ -185,6 +185,42 @@ func TestATokenFileIsFollowed(t *testing.T) {
 	}
 }
 
+// SEC-05: a target that its source does not vouch for is shown no token, no password and no certificate, while its server is
+// believed under the same authority as any other.
+func TestAnAnonymousTargetIsShownNothing(t *testing.T) {
+	dir := t.TempDir()
+	a := newAuthority(t)
+	cert, key := a.issue(t, 7, "exporter", time.Now().Add(time.Hour))
+	var shown atomic.Value
+	server := secureServer(t, a, "127.0.0.1", func(c *tls.Config) { c.ClientAuth = tls.RequestClientCert }, func(w http.ResponseWriter, r *http.Request) {
+		shown.Store(r.Header.Get("Authorization") + " " + strings.Repeat("certificate", len(r.TLS.PeerCertificates)))
+		classicPage([]byte(metricsPage))(w, r)
+	})
+	for name, c := range map[string]struct {
+		access Access
+		want   string // shown to a target that is vouched for
+	}{
+		"a token":                   {Access{BearerTokenFile: put(t, filepath.Join(dir, "token"), []byte("s3cret"))}, "Bearer s3cret certificate"},
+		"a user with a password":    {Access{Username: "u", PasswordFile: put(t, filepath.Join(dir, "password"), []byte("p"))}, "Basic dTpw certificate"},
+		"nothing but a certificate": {Access{}, " certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.access.CAFile = put(t, filepath.Join(dir, "ca"), a.pem)
+			c.access.CertFile, c.access.KeyFile = put(t, filepath.Join(dir, "cert"), cert), put(t, filepath.Join(dir, "key"), key)
+			f := fetcherWith(t, FetcherConfig{Access: c.access, Of: map[string]Access{"a": c.access}})
+			for _, step := range []struct {
+				anonymous bool
+				want      string
+			}{{false, c.want}, {true, " "}, {false, c.want}} {
+				mustRead(t, f, fact.Target{ID: "a", URL: server, Anonymous: step.anonymous})
+				if got := shown.Load(); got != step.want {
+					t.Errorf("anonymous %v: shown %q, want %q", step.anonymous, got, step.want)
+				}
+			}
+		})
+	}
+}
+
 func TestAFileThatWasNeverThereIsSaid(t *testing.T) {
 	var asked atomic.Bool
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) { asked.Store(true) })
@@ -404,7 +440,7 @@ func TestFilesThatHangHoldNobodyUp(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "token")
 	f := fetcherWith(t, FetcherConfig{Access: Access{BearerTokenFile: missing}})
 	f.Poll(t.Context(), fact.Target{ID: "a", URL: "http://engine.invalid/metrics"})
-	e := f.entrance("a")
+	e := f.entrance(fact.Target{ID: "a"})
 	e.mu.Lock() // as while a file is read
 	defer e.mu.Unlock()
 	if got := f.BrokenFiles(); !slices.Equal(got, []string{missing}) {

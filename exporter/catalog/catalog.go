@@ -86,7 +86,7 @@ func (s Series) Help() string {
 
 // All lists every series, sorted by name.
 func All() []Series {
-	all := slices.Concat(engineSeries(), ledgerSeries(), objectiveSeries(), latencySeries(), tokenSeries(), trustSeries(), spanSeries(), gpuSeries(), selfSeries())
+	all := slices.Concat(engineSeries(), ledgerSeries(), objectiveSeries(), latencySeries(), tokenSeries(), trustSeries(), spanSeries(), gpuSeries(), discoverySeries(), selfSeries())
 	slices.SortFunc(all, func(a, b Series) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

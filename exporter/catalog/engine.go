@@ -27,7 +27,7 @@ func engineSeries() []Series {
 		},
 		Series{
 			Name: EngineUp, Kind: Gauge, Unit: "boolean", Stability: Stable, Labels: engine,
-			What: "1 when the last poll brought a page that could be used, else 0.",
+			What: "1 when the last poll brought a page that could be used, else 0. Absent while the phase is starting.",
 		},
 		Series{
 			Name: EnginePhaseInfo, Kind: Info, Stability: Experimental, Labels: []string{LabelEngine, LabelPhase},

@@ -125,18 +125,22 @@ const (
 	WindowCoverage    = "goodput_window_coverage_ratio"
 	HistogramLayouts  = "goodput_histogram_layouts"
 
-	Rounds        = "goodput_rounds_total"
-	RoundsMissed  = "goodput_rounds_missed_total"
-	RoundDuration = "goodput_round_duration_seconds"
-	LastRound     = "goodput_last_round_timestamp_seconds"
-	EngineSeries  = "goodput_series"
-	SeriesDropped = "goodput_series_dropped"
-	FilesBroken   = "goodput_target_files_broken"
-	Refused       = "goodput_targets_refused"
-	AccessBroken  = "goodput_access_files_broken"
-	ReloadOK      = "goodput_config_last_reload_successful"
-	ReloadTime    = "goodput_config_last_reload_success_timestamp_seconds"
-	BuildInfo     = "goodput_build_info"
+	Rounds          = "goodput_rounds_total"
+	RoundsMissed    = "goodput_rounds_missed_total"
+	RoundDuration   = "goodput_round_duration_seconds"
+	LastRound       = "goodput_last_round_timestamp_seconds"
+	EngineSeries    = "goodput_series"
+	SeriesDropped   = "goodput_series_dropped"
+	DiscoveryUp     = "goodput_discovery_up"
+	DiscoverySynced = "goodput_discovery_last_sync_timestamp_seconds"
+	DiscoveryPods   = "goodput_discovery_pods"
+	EnginesStarting = "goodput_engines_starting"
+	FilesBroken     = "goodput_target_files_broken"
+	Refused         = "goodput_targets_refused"
+	AccessBroken    = "goodput_access_files_broken"
+	ReloadOK        = "goodput_config_last_reload_successful"
+	ReloadTime      = "goodput_config_last_reload_success_timestamp_seconds"
+	BuildInfo       = "goodput_build_info"
 )
 
 // Endings of names.
@@ -169,6 +173,7 @@ const (
 	LabelQ        = "q"
 	LabelWindow   = "window"
 	LabelPhase    = "phase"
+	LabelState    = "state"
 	LabelSource   = "source"
 	LabelOutcome  = "outcome"
 	LabelProtocol = "protocol"
@@ -228,11 +233,12 @@ func LabelMeanings() []LabelMeaning {
 		{LabelKind, "`prompt` or `output`"},
 		{LabelMetric, "the latency or length meant: `ttft`, `tpot`, `e2e`, `queue`, `prefill`, `decode`, `inference`, `token_gap`, and for layouts `prompt_tokens` and `output_tokens`. `token_gap` observes gaps between tokens, all others sequences: never put the two on one axis"},
 		{LabelModel, "served model name as on the engine's page; left out on series of a whole endpoint while its page names none or several"},
-		{LabelPhase, "`unseen`, `warming_up`, `judging`, `asleep`, `down` or `stalled`"},
+		{LabelPhase, "`unseen`, `starting` (it never answered, and need not yet), `warming_up`, `judging`, `asleep`, `down` or `stalled`"},
 		{LabelQ, "the quantile, 0 to 1"},
 		{LabelReason, "one of a closed set of reasons, or a short fixed text; never text from a request"},
 		{LabelSLO, "name of the objective in the configuration"},
-		{LabelSource, "what the evidence is: `pages` (the engine's own histograms and counters) or `spans`; on `goodput_gpu_source_*`: `dcgm-exporter` (its page), `dcgm` (through goodput-dcgm) or `none` (nothing was found any more)"},
+		{LabelSource, "what the evidence is: `pages` (the engine's own histograms and counters) or `spans`; on `goodput_gpu_source_*`: `dcgm-exporter` (its page), `dcgm` (through goodput-dcgm) or `none` (nothing was found any more); on `goodput_discovery_*`: `kubernetes`"},
+		{LabelState, "what became of a pod: `polled`, `starting` (polled, and not ready yet), `pending` (it has no address yet), `ended`, `terminating`, `no_endpoint` (a worker, or none of the ports is there) or `refused` (what it asks for is not allowed, or there are too many)"},
 		{LabelGPU, "UUID of a card (`GPU-...`) or MIG instance (`MIG-...`, or the card's with `/` and the number of the instance); never an index, which changes"},
 		{LabelJoin, "how it is known which engine a GPU is of: `uuid` (the configuration says so), `pod` (the kubelet does), `only` (there is one engine, and nothing says that the GPU is another's), `unmatched` (it is not) or `ambiguous` (there is more than one answer)"},
 		{LabelGPUModel, "name of the card's model"},

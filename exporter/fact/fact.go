@@ -15,6 +15,9 @@ type Target struct {
 	// Starting says that no answer is expected yet: the target's source knows that it has not become ready. A model may take
 	// many minutes to load, which is no outage.
 	Starting bool
+
+	// Anonymous says that the target's source does not vouch for it: no credential may be shown to it.
+	Anonymous bool
 }
 
 // Number is a value that a page may not have.

@@ -109,6 +109,8 @@ func (s *State) publishRank(r *rank, sample *fact.EngineSample, i int, fresh boo
 
 func (s *State) phase(e *engine, at float64) Phase {
 	switch {
+	case e.last == nil && e.target.Starting && !e.gone:
+		return PhaseStarting
 	case e.last == nil:
 		return PhaseUnseen
 	case e.gone || !e.up:

@@ -35,13 +35,17 @@ type Phase string
 
 // The phases of an engine.
 const (
-	PhaseUnseen  Phase = "unseen"     // never a good page
-	PhaseWarming Phase = "warming_up" // pages, but no judgement window has been committed yet
-	PhaseJudging Phase = "judging"    // windows are being committed
-	PhaseDown    Phase = "down"       // the last poll brought no page
-	PhaseStalled Phase = "stalled"    // pages come, work is in flight, and nothing has moved for a while
-	PhaseAsleep  Phase = "asleep"     // all its schedulers were put to sleep, and say so
+	PhaseUnseen   Phase = "unseen"     // never a good page
+	PhaseStarting Phase = "starting"   // never a good page, and none is expected yet
+	PhaseWarming  Phase = "warming_up" // pages, but no judgement window has been committed yet
+	PhaseJudging  Phase = "judging"    // windows are being committed
+	PhaseDown     Phase = "down"       // the last poll brought no page
+	PhaseStalled  Phase = "stalled"    // pages come, work is in flight, and nothing has moved for a while
+	PhaseAsleep   Phase = "asleep"     // all its schedulers were put to sleep, and say so
 )
+
+// Seen reports whether there has been a page.
+func (p Phase) Seen() bool { return p != PhaseUnseen && p != PhaseStarting }
 
 // Engine is one endpoint: what holds for all its ranks together.
 type Engine struct {

@@ -37,6 +37,11 @@ func phaseWord(e *fold.Engine, down map[string]fact.Poll, terms fold.Terms, now 
 		return "stalled", "work is in flight, and nothing has moved for a minute", "bad"
 	case fold.PhaseAsleep:
 		return "asleep", "it was put to sleep, and serves nothing until it is woken", "calm"
+	case fold.PhaseStarting:
+		if reason != "" {
+			reason = " (" + reason + ")"
+		}
+		return "starting", "its pod has not become ready, as while a model is loaded; no page is expected yet" + reason, "calm"
 	case fold.PhaseUnseen:
 		return "never seen", reason, "bad"
 	case fold.PhaseDown:

@@ -226,7 +226,7 @@ func random(seed uint64) (View, []*slo.Objective) {
 			lo := rng.Uint64N(n + 1)
 			return n, lo, lo + rng.Uint64N(n-lo+1)
 		}, objectives[:rng.IntN(3)]...)
-		e.Phase = []fold.Phase{fold.PhaseUnseen, fold.PhaseWarming, fold.PhaseJudging, fold.PhaseDown, fold.PhaseStalled, "odd"}[rng.IntN(6)]
+		e.Phase = []fold.Phase{fold.PhaseUnseen, fold.PhaseStarting, fold.PhaseWarming, fold.PhaseJudging, fold.PhaseDown, fold.PhaseStalled, "odd"}[rng.IntN(7)]
 		e.Gone, e.Up = rng.IntN(8) == 0, rng.IntN(3) > 0
 		kept := e.Past.Windows[:0]
 		for _, w := range e.Past.Windows {

@@ -12,7 +12,8 @@ type Inputs struct {
 	ReloadFailed                                         bool      // the configuration that was read last is not in use
 	Reloaded                                             time.Time // when the one in use was read
 	TargetFilesBroken, TargetsRefused, AccessFilesBroken int
-	Spans                                                *Spans // nil: none are taken in
+	Spans                                                *Spans     // nil: none are taken in
+	Discovery                                            *Discovery // nil: engines are looked for nowhere
 }
 
 // Spans is how the taking in of spans goes, since the exporter started.

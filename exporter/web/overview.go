@@ -80,14 +80,14 @@ func (p *pageMaker) overview() overview {
 	slices.SortStableFunc(o.Sections, func(a, b section) int { return int(b.worst) - int(a.worst) })
 	o.Promises = append(o.Promises, p.orphans(o.Promises)...)
 	slices.SortStableFunc(o.Promises, func(a, b promiseRow) int { return int(b.state) - int(a.state) })
-	o.Engines, o.Trust = p.engineRows(), append(p.trust(all(s)), slices.Concat(p.intakeRows(), p.gpuSourceRows())...)
+	o.Engines, o.Trust = p.engineRows(), append(p.trust(all(s)), slices.Concat(p.discoveryRows(), p.intakeRows(), p.gpuSourceRows())...)
 	o.GPUs = p.strayGPUs()
 	if p.view.Inputs.Spans != nil {
 		o.Strays = p.strays()
 	}
 	o.Alerts = p.alerts(o.Engines)
 	if len(s.Engines) == 0 {
-		o.Empty = "No engine is configured, or discovery has found none. Add one under engines.targets in the configuration."
+		o.Empty = p.noEngine()
 	}
 	o.Head = p.head("goodput", p.headline(o.Promises, o.Engines))
 	return o
@@ -188,7 +188,7 @@ func (f frame) latency(points []fold.LatencyPoint, objectives []*slo.Objective, 
 // alerts name what the exporter was told to use and cannot, and the engines that want a look: those whose counters contradict each other, and those that do not answer.
 func (p *pageMaker) alerts(rows []engineRow) []hint {
 	const shown = 4
-	first := p.inputAlerts()
+	first := append(p.inputAlerts(), p.discoveryAlert()...)
 	if s := p.view.Inputs.Spans; s != nil {
 		first = append(append(first, s.nothingTakenAlert()...), p.strayAlert()...)
 	}

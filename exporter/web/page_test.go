@@ -49,8 +49,15 @@ func TestGoldenPages(t *testing.T) {
 	for name, page := range map[string]func() string{
 		"starting":  func() string { return render(t, "overview", maker(View{}).overview()) },
 		"no-engine": func() string { return render(t, "overview", maker(viewOf(), chat()).overview()) },
-		"quiet":     func() string { return render(t, "overview", maker(quiet, chat()).overview()) },
-		"trouble":   func() string { return render(t, "overview", maker(trouble(), chat(), batch()).overview()) },
+		"discovery": func() string { return render(t, "overview", maker(discovered(), chat()).overview()) },
+		"discovery-down": func() string {
+			return render(t, "overview", maker(lookedFor(Discovery{Since: at(-1800), Synced: at(-1800), Detail: "GET pods: connection refused", Pods: polledPods}, engine("a", "llama-3", 0, steady, chat())), chat()).overview())
+		},
+		"discovery-empty": func() string {
+			return render(t, "overview", maker(lookedFor(Discovery{Up: true, Since: at(-1800), Synced: at(-4), Others: 5}), chat()).overview())
+		},
+		"quiet":   func() string { return render(t, "overview", maker(quiet, chat()).overview()) },
+		"trouble": func() string { return render(t, "overview", maker(trouble(), chat(), batch()).overview()) },
 		"engine": func() string {
 			m := maker(trouble(), chat(), batch())
 			m.root = "../"

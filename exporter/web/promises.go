@@ -116,6 +116,9 @@ func (p *pageMaker) headline(rows []promiseRow, engines []engineRow) headline {
 		if len(engines) == 0 {
 			return headline{"calm", "–", "no engine"}
 		}
+		if n := len(engines); !slices.ContainsFunc(engines, func(e engineRow) bool { return e.Phase != "starting" }) {
+			return headline{"calm", "…", plural(n, "engine is starting", "engines are starting")}
+		}
 		return headline{"warn", "?", "no promise to judge"}
 	}
 	by := map[state][]promiseRow{}

@@ -1,0 +1,28 @@
+package catalog
+
+// PodStates are the words of the label state: what became of the pods that are meant for engines.
+func PodStates() []string {
+	return []string{"polled", "starting", "pending", "ended", "terminating", "no_endpoint", "refused"}
+}
+
+func discoverySeries() []Series {
+	source := []string{LabelSource}
+	return in(GroupSelf,
+		Series{
+			Name: DiscoveryUp, Kind: Gauge, Unit: "boolean", Stability: Experimental, Labels: source,
+			What: "1 while what discovery has found is all there is, else 0: then the engines that it found last are polled on, new ones are not seen, and those that went are down. Absent where discovery is not configured.",
+		},
+		Series{
+			Name: DiscoverySynced, Kind: Gauge, Unit: "seconds since 1970", Stability: Experimental, Labels: source,
+			What: "When discovery was last told what there is, or that nothing is new. Absent until it was.",
+		},
+		Series{
+			Name: DiscoveryPods, Kind: Gauge, Unit: "pods", Stability: Experimental, Labels: []string{LabelState},
+			What: "Pods that a selector fits, by what became of them. A pod may hold several engines. Pods that no selector fits are not counted.",
+		},
+		Series{
+			Name: EnginesStarting, Kind: Gauge, Unit: "engines", Stability: Experimental,
+			What: "Engines that discovery has found, that have not become ready since their container started and have never answered, as while a model is loaded. They have no " + EngineUp + ". Absent where discovery is not configured.",
+		},
+	)
+}

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fold"
+)
+
+// Discovery is how it goes where engines are looked for.
+type Discovery struct {
+	Source, Where string // "kubernetes", "node gpu-1"
+	Up            bool
+	Since, Synced time.Time    // that Up is what it is; when it was last heard what there is, zero: never
+	Detail        string       // why Up is false, or why there may be nothing
+	Pods          []fold.Tally // meant for engines, by what became of them
+	Others        int          // that are not; -1: not known
+	Skipped       []SkippedPod
+}
+
+// SkippedPod is a pod that is meant for engines and is not polled.
+type SkippedPod struct{ Pod, State, Why string }
+
+// name is the source as a title.
+func (d *Discovery) name() string {
+	if d.Source == "kubernetes" {
+		return "Kubernetes"
+	}
+	return d.Source
+}
+
+// pods is the number of pods that are engines, starting ones included.
+func (d *Discovery) pods() (n uint64) {
+	for _, t := range d.Pods {
+		if t.Name == "polled" || t.Name == "starting" {
+			n += t.Count
+		}
+	}
+	return n
+}
+
+// noEngine says why there is nothing to show, and what to look at.
+func (p *pageMaker) noEngine() string {
+	d := p.view.Inputs.Discovery
+	switch {
+	case d == nil:
+		return "No engine is configured, or the files of engines.files name none. Add one under engines.targets in the configuration."
+	case d.Synced.IsZero() && d.Up:
+		return "Discovery has not been told yet which pods there are."
+	case d.Synced.IsZero():
+		return "No engine is known: " + d.name() + " has not said yet which pods there are: " + orElse(d.Detail, "it was not asked yet") + "."
+	case len(d.Pods) > 0:
+		return "0 engines: pods on " + d.Where + " fit engines.kubernetes.selectors, and none of them is polled: " + tallies(d.Pods) + ". The table below says why."
+	case d.Others > 0:
+		return fmt.Sprintf("0 engines: of %s on %s none fits engines.kubernetes.selectors. Compare them with kubectl get pods --show-labels, or give the engines' pods the label goodput-exporter/engine=true.", plural(d.Others, "pod", "pods"), d.Where)
+	}
+	return "0 engines: no pod on " + d.Where + " fits engines.kubernetes.selectors. Compare them with kubectl get pods --show-labels, or give the engines' pods the label goodput-exporter/engine=true."
+}
+
+// discoveryAlert says that what is polled is not known to be all there is.
+func (p *pageMaker) discoveryAlert() []hint {
+	d := p.view.Inputs.Discovery
+	if d == nil || d.Up {
+		return nil
+	}
+	text := d.name() + " is not followed since " + stamp(unix(d.Since), p.now)
+	if d.Synced.IsZero() {
+		text = d.name() + " has not said yet which pods there are"
+	} else {
+		text += ": the engines found last are polled on, and new ones are not seen"
+	}
+	if d.Detail != "" {
+		text += " (" + d.Detail + ")"
+	}
+	return []hint{{Text: text + "."}}
+}
+
+// mostSkipped is how many pods that are not polled are listed.
+const mostSkipped = 8
+
+// discoveryRows say how discovery stands, and which pods that are meant for engines are not polled.
+func (p *pageMaker) discoveryRows() []trustRow {
+	d := p.view.Inputs.Discovery
+	if d == nil {
+		return nil
+	}
+	row := trustRow{Name: d.name(), Value: "not synced yet", Meaning: d.Detail, Doubt: !d.Up}
+	if !d.Synced.IsZero() {
+		row.Value = fmt.Sprintf("%s on %s, synced %s ago", plural(int(d.pods()), "pod with engines", "pods with engines"), d.Where, ago(p.now-unix(d.Synced)))
+		if row.Meaning == "" {
+			row.Meaning = "pods that fit engines.kubernetes.selectors: " + orElse(tallies(d.Pods), "none")
+		}
+	}
+	rows := []trustRow{row}
+	for i, s := range d.Skipped {
+		if i == mostSkipped {
+			rows = append(rows, trustRow{Name: "Further pods that are not polled", Value: count(uint64(len(d.Skipped) - i)), Meaning: "the log says why"})
+			break
+		}
+		rows = append(rows, trustRow{Name: "Pod " + s.Pod, Value: strings.ReplaceAll(s.State, "_", " "), Meaning: s.Why, Doubt: s.State == "refused"})
+	}
+	return rows
+}
