@@ -92,6 +92,7 @@ generate: build ## Write docs/metrics.md, docs/config.md, the dashboards, the ru
 	$(BIN) generate rules --config.file=cmd/goodput-exporter/demo.yaml --format=operator --output=alerts/goodput.prometheusrule.yaml
 	$(BIN) generate dashboards --dir=deploy/kustomize/components/grafana
 	$(BIN) generate rules --config.file=deploy/kustomize/base/goodput.yaml --format=operator --node-label=node --output=deploy/kustomize/components/prometheus-operator/prometheusrule.yaml
+	$(BIN) generate chart
 	.ci/readme-sample $(BIN)
 	$(GO) run ./test/simfit
 

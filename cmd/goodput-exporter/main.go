@@ -114,6 +114,8 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 	rules.Flag("node-label", "The label of a target that names the node and outlives a restart of the exporter.").Default(alerts.DefaultNodeLabel).StringVar(&ruled.NodeLabel)
 	boards := generate.Command("dashboards", "Write the Grafana dashboards, goodput.json, engine.json and gpu.json.")
 	boardsDir := boards.Flag("dir", "Directory to write to.").Default("dashboards").String()
+	chart := generate.Command("chart", "Write what the Helm chart has from the code: boards, rules, and the schema of config.")
+	chartDir := chart.Flag("dir", "Directory of the chart.").Default("deploy/helm/goodput-exporter").String()
 
 	command, err := app.Parse(args)
 	if err != nil {
@@ -147,6 +149,8 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (status int) 
 		err = runGenerateRules(ruled, out)
 	case boards.FullCommand():
 		err = runGenerateDashboards(*boardsDir)
+	case chart.FullCommand():
+		err = runGenerateChart(*chartDir)
 	}
 	if err != nil {
 		fmt.Fprintf(notes, "goodput-exporter: %v\n", err)

@@ -1,0 +1,155 @@
+{{/* The pod of both modes. */}}
+{{- define "goodput-exporter.podTemplate" -}}
+{{- $facts := include "goodput-exporter.facts" . | fromJson -}}
+metadata:
+  labels:
+    {{- include "goodput-exporter.podLabels" . | nindent 4 }}
+  annotations:
+    kubectl.kubernetes.io/default-container: goodput-exporter
+    # A running exporter does not look at its configuration again by itself: another one makes other pods.
+    checksum/config: {{ include "goodput-exporter.config" . | sha256sum }}
+    {{- if .Values.prometheusAnnotations }}
+    prometheus.io/scrape: "true"
+    prometheus.io/port: "9810"
+    prometheus.io/path: /metrics
+    {{- end }}
+    {{- with .Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ include "goodput-exporter.serviceAccountName" . }}
+  automountServiceAccountToken: {{ or $facts.pods .Values.dra.enabled }}
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  {{- with include "goodput-exporter.priorityClassName" . }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with .Values.dcgm.runtimeClassName }}
+  runtimeClassName: {{ . }}
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  nodeSelector:
+    {{- mergeOverwrite (dict "kubernetes.io/os" "linux") .Values.nodeSelector | toYaml | nindent 4 }}
+  {{- with include "goodput-exporter.affinity" . }}
+  affinity:
+    {{- . | nindent 4 }}
+  {{- end }}
+  {{- with include "goodput-exporter.tolerations" . | trim }}
+  tolerations:
+    {{- . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    {{- include "goodput-exporter.podSecurityContext" . | nindent 4 }}
+  {{- if and (eq $facts.source "dcgm") .Values.dcgm.image }}
+  initContainers:
+    {{- include "goodput-exporter.libdcgm" . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: goodput-exporter
+      image: {{ include "goodput-exporter.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - serve
+        - --config.file=/etc/goodput-exporter/goodput.yaml
+        - --web.listen-address=:9810
+        - --log.level={{ .Values.log.level }}
+        - --log.format={{ .Values.log.format }}
+        {{- with .Values.extraArgs }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      env:
+        {{- include "goodput-exporter.env" . | nindent 8 }}
+      ports:
+        - {name: metrics, containerPort: 9810, protocol: TCP}
+        {{- with $facts.http }}
+        - {name: otlp-http, containerPort: {{ . }}, protocol: TCP}
+        {{- end }}
+        {{- with $facts.grpc }}
+        - {name: otlp-grpc, containerPort: {{ . }}, protocol: TCP}
+        {{- end }}
+      livenessProbe:
+        httpGet: {path: /-/healthy, port: metrics}
+        periodSeconds: 20
+        timeoutSeconds: 5
+      readinessProbe:
+        httpGet: {path: /-/ready, port: metrics}
+        periodSeconds: 5
+        timeoutSeconds: 3
+      resources:
+        {{- include "goodput-exporter.resources" . | nindent 8 }}
+      securityContext:
+        {{- include "goodput-exporter.securityContext" . | nindent 8 }}
+      volumeMounts:
+        - {name: config, mountPath: /etc/goodput-exporter, readOnly: true}
+        {{- if $facts.kubelet }}
+        - {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
+        {{- end }}
+        {{- if eq $facts.source "dcgm" }}
+        - {name: libdcgm, mountPath: /libdcgm, readOnly: true}
+        {{- end }}
+        {{- range $i, $name := .Values.secrets }}
+        - {name: secret-{{ $i }}, mountPath: /var/run/secrets/goodput-exporter/{{ $name }}, readOnly: true}
+        {{- end }}
+        {{- with .Values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  volumes:
+    - name: config
+      configMap:
+        name: {{ include "goodput-exporter.fullname" . }}
+    {{- if $facts.kubelet }}
+    - name: pod-resources
+      hostPath: {path: {{ .Values.podResources.hostPath }}, type: Directory}
+    {{- end }}
+    {{- if eq $facts.source "dcgm" }}
+    - name: libdcgm
+      {{- if .Values.dcgm.image }}
+      emptyDir: {sizeLimit: 64Mi}
+      {{- else }}
+      hostPath: {path: {{ .Values.dcgm.libraryHostPath }}, type: Directory}
+      {{- end }}
+    {{- end }}
+    {{- range $i, $name := .Values.secrets }}
+    - name: secret-{{ $i }}
+      secret: {secretName: {{ $name }}, defaultMode: 0440}
+    {{- end }}
+    {{- with .Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+
+{{- define "goodput-exporter.env" -}}
+{{- $facts := include "goodput-exporter.facts" . | fromJson -}}
+{{- if eq .Values.mode "node" -}}
+- name: NODE_NAME
+  valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+{{- end }}
+{{- with include "goodput-exporter.goMemLimit" . }}
+- {name: GOMEMLIMIT, value: {{ . }}}
+{{- end }}
+{{- if eq $facts.source "dcgm" }}
+- {name: LD_LIBRARY_PATH, value: /libdcgm}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Only root may open the kubelet's socket; it needs no capability for that. */}}
+{{- define "goodput-exporter.podSecurityContext" -}}
+{{- $root := (include "goodput-exporter.facts" . | fromJson).kubelet -}}
+{{- $id := ternary 0 65532 $root -}}
+{{- $context := dict "runAsUser" $id "runAsGroup" $id "runAsNonRoot" (not $root) "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- if and .Values.secrets (not $root) -}}
+{{- $_ := set $context "fsGroup" $id -}}
+{{- end -}}
+{{- mergeOverwrite $context (deepCopy .Values.podSecurityContext) | toYaml -}}
+{{- end }}
+
+{{- define "goodput-exporter.securityContext" -}}
+{{- $context := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) -}}
+{{- mergeOverwrite $context (deepCopy .Values.securityContext) | toYaml -}}
+{{- end }}
