@@ -18,5 +18,5 @@ type Object struct {
 // Meta is the metadata.
 func (o Object) Meta() Metadata { return o.Metadata }
 
-// Kind is a struct that objects are decoded into.
+// Kind is a struct, no pointer, that objects are decoded into.
 type Kind interface{ Meta() Metadata }
