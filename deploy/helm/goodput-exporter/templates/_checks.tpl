@@ -48,6 +48,14 @@
 {{- if and .Values.dra.enabled (not $facts.kubelet) -}}
 {{- fail "dra.enabled is about the claims that the kubelet tells of: set config.gpu.pod_resources.enabled to true as well" -}}
 {{- end -}}
+{{- $own := include "goodput-exporter.ownLabels" . | fromYaml -}}
+{{- range list "commonLabels" "podLabels" -}}
+  {{- range $key, $value := get $.Values . -}}
+  {{- if hasKey $own $key -}}
+  {{- fail (printf "%s is a label that the chart gives, and selectors, jobs or helm go by it: take it out of commonLabels and podLabels" $key) -}}
+  {{- end -}}
+  {{- end -}}
+{{- end -}}
 {{- if and .Values.prometheusAnnotations .Values.podMonitor.enabled -}}
 {{- fail "prometheusAnnotations and podMonitor.enabled are both set: a Prometheus that heeds both would scrape each pod twice. Keep one" -}}
 {{- end -}}

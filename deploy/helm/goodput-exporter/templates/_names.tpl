@@ -32,14 +32,22 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: {{ .Values.mode }}
 {{- end }}
 
-{{/* Labels of everything; a user's never take the place of the chart's. */}}
+{{/* Labels of everything that no user may give. */}}
+{{- define "goodput-exporter.ownLabels" -}}
+{{ include "goodput-exporter.selectorLabels" . }}
+app.kubernetes.io/part-of: goodput-exporter
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | trimAll "-_." | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." }}
+{{- end }}
+
 {{- define "goodput-exporter.labels" -}}
-{{- $own := include "goodput-exporter.selectorLabels" . | fromYaml -}}
-{{- $_ := set $own "app.kubernetes.io/part-of" "goodput-exporter" -}}
-{{- $_ := set $own "app.kubernetes.io/version" (.Values.image.tag | default .Chart.AppVersion | trunc 63 | trimAll "-_.") -}}
-{{- $_ := set $own "app.kubernetes.io/managed-by" .Release.Service -}}
-{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_.") -}}
-{{- mergeOverwrite (deepCopy .Values.commonLabels) $own | toYaml -}}
+{{- mergeOverwrite (deepCopy .Values.commonLabels) (include "goodput-exporter.ownLabels" . | fromYaml) | toYaml -}}
+{{- end }}
+
+{{/* The same, and with them what is given for one kind of object: (list . labels). */}}
+{{- define "goodput-exporter.labelsAnd" -}}
+{{- mergeOverwrite (deepCopy (last .)) (include "goodput-exporter.labels" (first .) | fromYaml) | toYaml -}}
 {{- end }}
 
 {{/* Labels of pods. Versions are not among them: another chart with the same image leaves the pods as they are. */}}

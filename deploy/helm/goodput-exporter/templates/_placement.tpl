@@ -12,10 +12,18 @@ those with GH200 and GB200.
 {{- end }}
 {{- end }}
 
+{{/* Nodes with a GPU, and over that the user's affinity: another list of node selectors is in place of this one. */}}
 {{- define "goodput-exporter.affinity" -}}
-{{- if .Values.affinity -}}
-{{- toYaml .Values.affinity -}}
-{{- else if and .Values.gpuNodesOnly (eq .Values.mode "node") -}}
+{{- $own := dict -}}
+{{- if and .Values.gpuNodesOnly (eq .Values.mode "node") -}}
+{{- $own = include "goodput-exporter.gpuNodes" . | fromYaml -}}
+{{- end -}}
+{{- with mergeOverwrite $own (deepCopy .Values.affinity) -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end }}
+
+{{- define "goodput-exporter.gpuNodes" -}}
 nodeAffinity:
   requiredDuringSchedulingIgnoredDuringExecution:
     # Any of these.
@@ -38,5 +46,4 @@ nodeAffinity:
           - {key: eks.amazonaws.com/instance-gpu-manufacturer, operator: In, values: [nvidia]}
       - matchExpressions: # kubectl label node NODE goodput-exporter/node=true
           - {key: goodput-exporter/node, operator: In, values: ["true"]}
-{{- end -}}
 {{- end }}

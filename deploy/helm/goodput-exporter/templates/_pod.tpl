@@ -5,17 +5,7 @@ metadata:
   labels:
     {{- include "goodput-exporter.podLabels" . | nindent 4 }}
   annotations:
-    kubectl.kubernetes.io/default-container: goodput-exporter
-    # A running exporter does not look at its configuration again by itself: another one makes other pods.
-    checksum/config: {{ include "goodput-exporter.config" . | sha256sum }}
-    {{- if .Values.prometheusAnnotations }}
-    prometheus.io/scrape: "true"
-    prometheus.io/port: "9810"
-    prometheus.io/path: /metrics
-    {{- end }}
-    {{- with .Values.podAnnotations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "goodput-exporter.podAnnotations" . | nindent 4 }}
 spec:
   serviceAccountName: {{ include "goodput-exporter.serviceAccountName" . }}
   automountServiceAccountToken: {{ or $facts.pods .Values.dra.enabled }}
@@ -60,8 +50,10 @@ spec:
         {{- with .Values.extraArgs }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+      {{- with include "goodput-exporter.env" . | trim }}
       env:
-        {{- include "goodput-exporter.env" . | nindent 8 }}
+        {{- . | nindent 8 }}
+      {{- end }}
       ports:
         - {name: metrics, containerPort: 9810, protocol: TCP}
         {{- with $facts.http }}
@@ -121,21 +113,41 @@ spec:
     {{- end }}
 {{- end }}
 
+{{/*
+A running exporter does not look at its configuration again by itself. The sum makes another configuration another pod.
+*/}}
+{{- define "goodput-exporter.podAnnotations" -}}
+{{- $own := dict "kubectl.kubernetes.io/default-container" "goodput-exporter" "checksum/config" (include "goodput-exporter.config" . | sha256sum) -}}
+{{- if .Values.prometheusAnnotations -}}
+{{- $own = merge $own (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9810" "prometheus.io/path" "/metrics") -}}
+{{- end -}}
+{{- mergeOverwrite (deepCopy .Values.podAnnotations) $own | toYaml -}}
+{{- end }}
+
+{{/* The environment; what a user gives takes the place of the chart's. */}}
 {{- define "goodput-exporter.env" -}}
-{{- $facts := include "goodput-exporter.facts" . | fromJson -}}
+{{- $own := list -}}
 {{- if eq .Values.mode "node" -}}
-- name: NODE_NAME
-  valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
-{{- end }}
-{{- with include "goodput-exporter.goMemLimit" . }}
-- {name: GOMEMLIMIT, value: {{ . }}}
-{{- end }}
-{{- if eq $facts.source "dcgm" }}
-- {name: LD_LIBRARY_PATH, value: /libdcgm}
-{{- end }}
+{{- $own = append $own (dict "name" "NODE_NAME" "valueFrom" (dict "fieldRef" (dict "fieldPath" "spec.nodeName"))) -}}
+{{- end -}}
+{{- with include "goodput-exporter.goMemLimit" . -}}
+{{- $own = append $own (dict "name" "GOMEMLIMIT" "value" .) -}}
+{{- end -}}
+{{- if eq (include "goodput-exporter.facts" . | fromJson).source "dcgm" -}}
+{{- $own = append $own (dict "name" "LD_LIBRARY_PATH" "value" "/libdcgm") -}}
+{{- end -}}
+{{- $given := list -}}
+{{- range .Values.extraEnv -}}
+{{- $given = append $given .name -}}
+{{- end -}}
+{{- range $own -}}
+{{- if not (has .name $given) }}
+{{ list . | toYaml }}
+{{- end -}}
+{{- end -}}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
-{{- end }}
+{{- end -}}
 {{- end }}
 
 {{/* Only root may open the kubelet's socket; it needs no capability for that. */}}

@@ -19,7 +19,8 @@ GOMEMLIMIT, in MiB: four fifths of the memory limit, and 96 MiB less where goodp
 libdcgm's, of which Go knows nothing. "" where there is no limit.
 */}}
 {{- define "goodput-exporter.goMemLimit" -}}
-{{- $limit := dig "limits" "memory" "" (include "goodput-exporter.resources" . | fromYaml) | toString -}}
+{{- $limit := dig "limits" "memory" "" (include "goodput-exporter.resources" . | fromYaml) -}}
+{{- $limit = kindIs "string" $limit | ternary $limit (int64 $limit | toString) -}}
 {{- if $limit -}}
 {{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 -}}
 {{- $unit := regexFind "[A-Za-z]*$" $limit -}}

@@ -14,7 +14,7 @@ not there, and say nothing of what is: they are left out.
 {{- $given := ternary $text (.Files.Get "files/goodput.prometheusrule.yaml") (ne $text "") | fromYaml -}}
 {{- $groups := ($given.spec | default $given).groups -}}
 {{- if not $groups -}}
-{{- fail (printf "prometheusRule.rules holds no groups of rules%s: give it what goodput-exporter generate rules --format=operator writes" ($given.Error | default "" | printf " %s")) -}}
+{{- fail (printf "prometheusRule.rules holds no groups of rules: give it what goodput-exporter generate rules --format=operator writes%s" ($given.Error | default "" | printf " %s")) -}}
 {{- end -}}
 {{- $keep := or (ne $text "") (include "goodput-exporter.ownRules" .) -}}
 {{- range $group := $groups -}}
