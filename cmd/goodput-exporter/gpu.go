@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/gpu"
@@ -32,9 +33,12 @@ type gpuSources struct {
 	asked  gpuAsked
 	source gpu.Source     // nil: none
 	claims *podres.Reader // nil: the kubelet is not asked
+	dra    *dra           // nil: devices of resource claims stay unresolved
 
 	sockets []string // of the kubelet; nil for where they usually are
 	auto    bool     // it is asked where there is one
+
+	pods atomic.Pointer[pods] // that say where the page is, if any do
 
 	mu      sync.Mutex
 	holders int
@@ -46,10 +50,11 @@ type gpuSources struct {
 type gpuAsked struct {
 	GPU config.GPU
 	dir string // that paths of the configuration begin at
+	dra draAsked
 }
 
 func askedOf(cfg *config.Config) gpuAsked {
-	a := gpuAsked{GPU: cfg.GPU, dir: cfg.Path(".")}
+	a := gpuAsked{GPU: cfg.GPU, dir: cfg.Path("."), dra: draOf(cfg)}
 	a.GPU.Engines, a.GPU.Cost = nil, config.Cost{} // no source knows these
 	return a
 }
@@ -65,7 +70,7 @@ func newGPUSources(cfg *config.Config, before *gpuSources, running *sync.WaitGro
 	if !cfg.GPU.Cards() {
 		return g, nil
 	}
-	source, err := openGPUs(cfg, before, log)
+	source, err := openGPUs(cfg, gpuOpening{before: before, located: g.located}, log)
 	if err != nil {
 		return nil, fmt.Errorf("gpu: %w", err)
 	}
@@ -75,15 +80,33 @@ func newGPUSources(cfg *config.Config, before *gpuSources, running *sync.WaitGro
 		if p.Socket != "" {
 			g.sockets = []string{cfg.Path(p.Socket)}
 		}
-		g.claims, g.auto = podres.New(podres.Config{Sockets: g.sockets, Resources: p.Resources, Cards: files}), p.Enabled == config.EnabledAuto
+		if g.dra, err = newDRA(asked.dra, log); err != nil {
+			return nil, errors.Join(fmt.Errorf("gpu: %w", err), g.source.Close())
+		}
+		asks := podres.Config{Sockets: g.sockets, Resources: p.Resources, Cards: files}
+		if g.dra != nil {
+			asks.Slices = g.dra
+		}
+		g.claims, g.auto = podres.New(asks), p.Enabled == config.EnabledAuto
 	}
 	return g, nil
 }
 
-func openGPUs(cfg *config.Config, before *gpuSources, log *slog.Logger) (gpu.Source, error) {
+// gpuOpening is what a source is opened with beside its configuration.
+type gpuOpening struct {
+	before  *gpuSources                  // whose place it takes; nil for nobody's
+	located func() (address, why string) // where its page is, for one that has to be looked for
+	keep    bool                         // what readings are made from, for a recording
+}
+
+func openGPUs(cfg *config.Config, o gpuOpening, log *slog.Logger) (gpu.Source, error) {
 	page, child := gpuPage(cfg), gpuChild(cfg, log)
-	if child.Embedded && before != nil {
-		child.After = before.ended
+	page.Keep, child.Keep = o.keep, o.keep
+	if p := cfg.GPU.Kubernetes; p != nil {
+		page.Locate, page.Trusted = o.located, len(p.Namespaces) > 0
+	}
+	if child.Embedded && o.before != nil {
+		child.After = o.before.ended
 	}
 	switch cfg.GPU.Source {
 	case config.GPUPage:
@@ -150,6 +173,9 @@ func (g *gpuSources) close() error {
 	if g.claims != nil {
 		errs = append(errs, g.claims.Close())
 	}
+	if g.dra != nil {
+		g.dra.close()
+	}
 	return errors.Join(errs...)
 }
 
@@ -173,7 +199,9 @@ func (g *gpuSources) Read(ctx context.Context) fact.DeviceClaims {
 	if g.auto && !podres.Found(g.sockets) {
 		return fact.DeviceClaims{At: unix(time.Now()), Reason: fact.ReasonNoSource, Detail: "there is no kubelet's socket"}
 	}
-	return g.claims.Read(ctx)
+	claims := g.claims.Read(ctx)
+	g.dra.explain(&claims)
+	return claims
 }
 
 func costOf(cfg *config.Config) fold.Cost {
