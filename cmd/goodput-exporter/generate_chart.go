@@ -14,7 +14,8 @@ import (
 const chartNodeLabel = "node"
 
 // runGenerateChart writes what the Helm chart in dir has from the code, because a chart cannot read files beside it: the
-// boards, the rules for its own objectives, and in the schema of its values the keys of a configuration.
+// boards, the rules for its own objectives, the defaults by which engines are found, and in the schema of its values the keys of a
+// configuration.
 func runGenerateChart(dir string) error {
 	files := filepath.Join(dir, "files")
 	if err := runGenerateDashboards(filepath.Join(files, "dashboards")); err != nil {
@@ -25,7 +26,25 @@ func runGenerateChart(dir string) error {
 	if err := runGenerateRules(rules, nil); err != nil {
 		return err
 	}
+	if err := writeDiscovered(objectives, filepath.Join(files, "discovery.json")); err != nil {
+		return err
+	}
 	return writeValuesSchema(filepath.Join(dir, "values.schema.json"))
+}
+
+// writeDiscovered writes by what engines are found where a configuration says no more than that they are pods; the chart's notes
+// print it.
+func writeDiscovered(configFile, path string) error {
+	cfg, err := config.Load(configFile)
+	if err != nil {
+		return err
+	}
+	k := cfg.Engines.Kubernetes
+	text, err := json.MarshalIndent(map[string][]string{"selectors": k.Selectors, "ports": k.Ports}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // anybody may read it
 }
 
 // writeValuesSchema puts the keys of a configuration into the schema of a chart's values; the rest of it stays.

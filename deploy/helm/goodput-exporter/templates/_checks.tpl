@@ -45,8 +45,8 @@
 {{- if and (eq $facts.source "dcgm") (eq (empty .Values.dcgm.image) (empty .Values.dcgm.libraryHostPath)) -}}
 {{- fail "config.gpu.source is dcgm, and goodput-dcgm needs one libdcgm.so.4: set dcgm.image to the image of the host engine, out of which it is copied, or else dcgm.libraryHostPath to a directory of the nodes" -}}
 {{- end -}}
-{{- if and .Values.dra.enabled (not $facts.kubelet) -}}
-{{- fail "dra.enabled is about the claims that the kubelet tells of: set config.gpu.pod_resources.enabled to true as well" -}}
+{{- if and .Values.dra.enabled (not (and $facts.kubelet $facts.pods)) -}}
+{{- fail "dra.enabled is about the claims that the kubelet tells of, for pods that are engines: set config.gpu.pod_resources.enabled to true and config.engines.kubernetes to {} as well" -}}
 {{- end -}}
 {{- $own := include "goodput-exporter.ownLabels" . | fromYaml -}}
 {{- range list "commonLabels" "podLabels" -}}
