@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/goodput-exporter/goodput-exporter/internal/dcgmdouble"
 )
 
 // built is where the child was built for all tests, the real program: "" when it could not be. doubles are the libraries
@@ -51,7 +53,7 @@ func needsCompiler(t testing.TB) {
 	}
 }
 
-// double compiles testdata/double into a libdcgm.so.4 and returns its directory. The headers are go-dcgm's. defines leave
+// double compiles testdata/double into a libdcgm.so.4, once for all tests, and returns its directory. defines leave
 // functions out.
 func double(t testing.TB, defines ...string) string {
 	t.Helper()
@@ -62,27 +64,9 @@ func double(t testing.TB, defines ...string) string {
 	if dir := doubles.have[key]; dir != "" {
 		return dir
 	}
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-dcgm").Output()
-	if err != nil {
-		t.Fatalf("where are go-dcgm's headers: %v", err)
-	}
-	sources, err := filepath.Glob("testdata/double/*.c")
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("no sources of the double: %v", err)
-	}
 	dir := filepath.Join(doubles.dir, key)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := dcgmdouble.Library(dir, defines...); err != nil {
 		t.Fatal(err)
-	}
-	args := []string{
-		"-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", "-DDCGM_API_EXPORT", "-Wl,-z,lazy",
-		"-I" + filepath.Join(strings.TrimSpace(string(module)), "pkg/dcgm"), "-Wl,-soname," + libraryName, "-o", filepath.Join(dir, libraryName),
-	}
-	for _, d := range defines {
-		args = append(args, "-D"+d)
-	}
-	if out, err := exec.Command("gcc", append(args, sources...)...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	doubles.have[key] = dir
 	return dir
