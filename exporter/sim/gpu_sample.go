@@ -125,8 +125,10 @@ func shareOf(from, to GPU, seconds float64) gpuShare {
 	if seconds <= 0 {
 		return gpuShare{power: to.PowerWatts}
 	}
+	// Sums of many steps are a little more than the time at most.
+	share := func(busy float64) float64 { return min(1, busy/seconds) }
 	return gpuShare{
-		(to.ActiveSeconds - from.ActiveSeconds) / seconds, (to.TensorSeconds - from.TensorSeconds) / seconds,
-		(to.DRAMSeconds - from.DRAMSeconds) / seconds, (to.EnergyJoules - from.EnergyJoules) / seconds,
+		share(to.ActiveSeconds - from.ActiveSeconds), share(to.TensorSeconds - from.TensorSeconds),
+		share(to.DRAMSeconds - from.DRAMSeconds), (to.EnergyJoules - from.EnergyJoules) / seconds,
 	}
 }
