@@ -2,9 +2,7 @@ package boards
 
 import (
 	"bytes"
-	"debug/elf"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -55,7 +53,7 @@ func strict(t *testing.T, into any, elements ...string) {
 var pinned = regexp.MustCompile(`^[a-z/]+:v?\d+\.\d+(\.\d+)?(-[a-z]+)?$`)
 
 // TestCompose holds the compose file to what can be known without Docker: that files exist, images are pinned, nothing
-// is open to the network, and the demo's image runs as nobody.
+// is open to the network. The images themselves are tried in test/image.
 func TestCompose(t *testing.T) {
 	var c compose
 	strict(t, &c, "deploy/compose/compose.yaml")
@@ -98,75 +96,6 @@ func TestCompose(t *testing.T) {
 	if !c.Services["exporter"].ReadOnly {
 		t.Error("the exporter's file system is writable")
 	}
-}
-
-// TestDockerfile holds the images to pinned bases and to a user who is nobody, and runs the commands that build the binaries
-// of them: a static one that runs on nothing, and the child that reads DCGM.
-func TestDockerfile(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root(t), "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stages := map[string]string{}
-	last := ""
-	for _, from := range regexp.MustCompile(`(?m)^FROM (\S+) AS (\S+)`).FindAllStringSubmatch(string(text), -1) {
-		if last = from[2]; stages[from[1]] == "" && from[1] != "scratch" && !pinned.MatchString(from[1]) {
-			t.Errorf("stage %s is from %s, which is not pinned", last, from[1])
-		}
-		stages[last] = from[1]
-	}
-	if last != "exporter" || stages[last] != "scratch" || stages["dcgm"] == "" {
-		t.Errorf("stages %v, the last %s", stages, last)
-	}
-	for stage, body := range map[string]string{"exporter": after(string(text), " AS exporter\n"), "dcgm": after(string(text), " AS dcgm\n")} {
-		if !strings.Contains(body, "\nUSER 65532:65532\n") {
-			t.Errorf("%s does not run as nobody", stage)
-		}
-	}
-	out := t.TempDir()
-	builds := regexp.MustCompile(`(?m)^RUN (CGO_ENABLED=\d) (go build .*) -o (/\S+) (\S+)$`).FindAllStringSubmatch(string(text), -1)
-	if len(builds) != 2 {
-		t.Fatalf("%d binaries are built", len(builds))
-	}
-	for _, b := range builds {
-		binary := filepath.Join(out, b[3])
-		cmd := exec.Command("sh", "-c", b[2]+" -o "+binary+" "+b[4])
-		cmd.Dir, cmd.Env = root(t), append(os.Environ(), b[1], "STAMP=-s -w -X github.com/prometheus/common/version.Version=1.2.3")
-		if text, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", b[0], err, text)
-		}
-		if said := string(command(t, binary, "--version")); !strings.Contains(said, "1.2.3") {
-			t.Errorf("%s: version %s", binary, said)
-		}
-	}
-	f, err := elf.Open(filepath.Join(out, "goodput-exporter"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if libraries, err := f.ImportedLibraries(); err != nil || len(libraries) > 0 {
-		t.Errorf("not static: %v, %v", libraries, err)
-	}
-	ignore, err := os.ReadFile(filepath.Join(root(t), ".dockerignore"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const module = "github.com/goodput-exporter/goodput-exporter/"
-	for dependency := range strings.FieldsSeq(string(command(t, "go", "list", "-deps", "./cmd/goodput-exporter", "./cmd/goodput-dcgm"))) {
-		if own, is := strings.CutPrefix(dependency, module); is {
-			top, _, _ := strings.Cut(own, "/")
-			if !strings.Contains(string(ignore), "\n!"+top+"\n") {
-				t.Errorf("%s is kept out of the build by .dockerignore", own)
-			}
-		}
-	}
-}
-
-// after is what follows a marker, up to the next stage.
-func after(text, marker string) string {
-	_, body, _ := strings.Cut(text, marker)
-	body, _, _ = strings.Cut(body, "\nFROM ")
-	return "\n" + body + "\n"
 }
 
 // TestProvisioning follows the paths: what Grafana is told to read is what is mounted, and the rules' job is scraped.
