@@ -40,10 +40,15 @@ func loadServed(path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(cfg.Engines.Targets)+len(cfg.Engines.Files) == 0 {
-		return nil, fmt.Errorf("%s: engines.targets is empty and so is engines.files, so there is nothing to poll: add for example engines: {targets: [{id: a, url: \"http://127.0.0.1:8000/metrics\"}]}", path)
+	if !finds(cfg) {
+		return nil, fmt.Errorf("%s: engines.targets is empty, so is engines.files, and there is no engines.kubernetes, so there is nothing to poll: add for example engines: {targets: [{id: a, url: \"http://127.0.0.1:8000/metrics\"}]}, or engines: {kubernetes: {}} on a node of a cluster", path)
 	}
 	return cfg, nil
+}
+
+// finds reports whether a configuration says where engines are.
+func finds(cfg *config.Config) bool {
+	return len(cfg.Engines.Targets)+len(cfg.Engines.Files) > 0 || cfg.Engines.Kubernetes != nil
 }
 
 // newServed reads the file for the first time.
@@ -92,13 +97,14 @@ func (s *served) reload() error {
 
 // generation is a configuration at work, with the GPU sources of the one in force where it asks for the same.
 func (s *served) generation(cfg *config.Config) (*generation, error) {
-	g, err := newGeneration(cfg, &s.running, s.log)
-	if err != nil {
-		return nil, err
-	}
+	around := surroundings{running: &s.running, log: s.log}
 	var before *gpuSources
 	if s.now != nil {
-		before = s.now.gpus
+		before, around.pods = s.now.gpus, s.now.pods
+	}
+	g, err := around.build(cfg)
+	if err != nil {
+		return nil, err
 	}
 	if err := g.readGPUs(before, &s.running, s.log); err != nil {
 		g.retire()
@@ -128,6 +134,7 @@ func (s *served) replacement() (*generation, error) {
 		return nil, err
 	}
 	settle()
+	next.gpus.pods.Store(next.pods) // sources that are in use go on, whichever pods say where their page is
 	return next, nil
 }
 
@@ -173,6 +180,9 @@ func (s *served) inputs() exporter.Inputs {
 	}
 	if s.now.files != nil {
 		_, in.TargetFilesBroken = s.now.files.Files()
+	}
+	if s.now.pods != nil {
+		in.Discovery = s.now.pods.status()
 	}
 	return in
 }

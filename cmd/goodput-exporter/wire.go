@@ -92,6 +92,7 @@ type generation struct {
 	fetcher *engine.Fetcher
 	targets *discovery.Union
 	files   *file.Watcher // nil without files
+	pods    *pods         // nil where no pod is asked for
 	ended   context.CancelFunc
 
 	gpus    *gpuSources // nil where GPUs are not asked for whatever the configuration says: in replays and recordings
@@ -102,6 +103,7 @@ type generation struct {
 type surroundings struct {
 	running   *sync.WaitGroup // what they do by themselves
 	unwatched bool            // files are read again from time to time, and not watched
+	pods      *pods           // that are followed now; nil: none
 	log       *slog.Logger
 }
 
@@ -134,6 +136,14 @@ func (s surroundings) build(cfg *config.Config) (*generation, error) {
 		}
 		listers = append(listers, g.files)
 		s.running.Go(func() { _ = g.files.Run(ctx) }) // it ends with its context only, and then without an error
+	}
+	if g.pods, err = newPods(cfg, s.pods, s.running, s.log); err != nil {
+		ended()
+		return nil, err
+	}
+	if g.pods != nil {
+		g.ended = sync.OnceFunc(func() { ended(); g.pods.release() })
+		listers = append(listers, g.pods)
 	}
 	g.targets = discovery.NewUnion(s.log, listers...)
 	return g, nil
@@ -181,6 +191,9 @@ func (g *generation) retire() {
 func (g *generation) readGPUs(before *gpuSources, running *sync.WaitGroup, log *slog.Logger) (err error) {
 	if g.gpus, err = newGPUSources(g.cfg, before, running, log); err == nil {
 		g.release = sync.OnceFunc(g.gpus.release)
+		if g.gpus != before {
+			g.gpus.pods.Store(g.pods)
+		}
 	}
 	return err
 }

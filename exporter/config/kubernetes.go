@@ -59,11 +59,15 @@ type PodPage struct {
 // pods: see docs/install.md.
 func defaultKubernetes() Kubernetes {
 	return Kubernetes{
-		Scope:     ScopeNode,
-		Selectors: []string{"goodput-exporter/engine=true"},
-		Ports:     []string{"http", "metrics", "8000"},
-		Path:      "/metrics",
-		Scheme:    SchemeHTTP,
+		Scope: ScopeNode,
+		Selectors: []string{
+			"goodput-exporter/engine=true", "app.kubernetes.io/name=vllm", "app=vllm", "model,helm-release-name",
+			"llm-d.ai/inference-serving=true", "llm-d.ai/inferenceServing=true", "kserve.io/component=workload", "model.aibrix.ai/name",
+			"nvidia.com/dynamo-component-type in (worker, prefill, decode)",
+		},
+		Ports:  []string{"metrics", "http", "system", "container-port", "8000"},
+		Path:   "/metrics",
+		Scheme: SchemeHTTP,
 	}
 }
 
