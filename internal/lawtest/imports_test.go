@@ -86,6 +86,7 @@ var allowed = map[string]row{
 	"internal/kube":       {ours: []string{"internal/accessfile"}},
 	"internal/lawtest":    {},
 	"test/boards":         {},
+	"test/image":          {},
 	"test/live":           {ours: []string{"test/live/load", "test/live/otlp"}},
 	"test/live/load":      {},
 	"test/live/otlp":      {},
