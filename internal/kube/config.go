@@ -78,9 +78,9 @@ func serverURL(raw string, token bool) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the API server's URL holds a user: name a file with a token instead")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("the API server's URL %q is not one: write https://HOST:PORT", u.Redacted())
+		return nil, errors.New("the API server's URL is not one of a server: write https://HOST:PORT, without ? and #")
 	case u.Scheme == "http" && token && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("the API server's URL %q would have the token sent in the clear: write https", u.Redacted())
+		return nil, fmt.Errorf("the API server's URL, of the host %s, would have the token sent in the clear: write https", u.Host)
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	return u, nil

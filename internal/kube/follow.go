@@ -32,9 +32,12 @@ type State struct {
 	Code int
 }
 
-// relistEvery is how long one list is trusted, and up to half as long again. No event of a watch should ever be missed; should one be,
-// as after a cluster's database was put back, it ends here.
+// relistEvery is how long one list is trusted, and up to half as long again. No event of a watch should ever be missed;
+// should one be, as after a cluster's database was put back, it ends here.
 const relistEvery = time.Hour
+
+// few is how often one thing may go wrong before it is taken to be wrong.
+const few = 3
 
 // errTooSoon is a watch that has ended again and again as soon as it was begun.
 var errTooSoon = errors.New("the API server ends each watch as soon as it has begun")
@@ -44,13 +47,14 @@ var errTooSoon = errors.New("the API server ends each watch as soon as it has be
 func Follow[T Kind](ctx context.Context, c *Client, q Query, sink Sink[T]) {
 	f := &follower[T]{client: c, query: q, sink: sink, version: "0"}
 	for ctx.Err() == nil {
-		f.began = time.Time{}
+		f.began, f.words = time.Time{}, false
 		err := f.step(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil && time.Since(f.began) >= long {
 			f.wait.reset()
+			f.short, f.doubt = 0, false
 			continue
 		}
 		if !sleep(ctx, f.judge(err)) {
@@ -69,7 +73,10 @@ type follower[T Kind] struct {
 	listed  bool   // the sink has what a watch can go on from
 	relist  time.Time
 	began   time.Time // of the watch of this step; zero: it has not come to that
+	words   bool      // that watch has said something
+	doubt   bool      // a watch has begun well and gone wrong: that another begins is no news
 	wait    backoff
+	short   int // watches that have ended without a word, as soon as they had begun
 	state   State
 	said    string // the kind of problem that was logged last; "" when all is well
 }
@@ -101,7 +108,9 @@ func (f *follower[T]) step(ctx context.Context) error {
 		},
 		heard: func(version string) {
 			f.version = version
+			f.words = true
 			f.wait.reset()
+			f.short, f.doubt = 0, false
 			f.state.Heard = time.Now()
 			if f.state.Up {
 				f.tell()
@@ -120,16 +129,20 @@ func (f *follower[T]) step(ctx context.Context) error {
 func (f *follower[T]) judge(err error) time.Duration {
 	wait := f.wait.after(err)
 	_, broken := errors.AsType[errBroken](err)
-	few := f.wait.failures < 3
-	switch {
-	case (err == nil || broken || errors.Is(err, errGone)) && few:
-		return wait // it is taken up again, which may go well
-	case err == nil:
-		err = errTooSoon
-	}
-	if !few {
+	opened := !f.began.IsZero()
+	if opened && f.wait.failures >= few {
 		f.listed = false // perhaps it is this version that the server stumbles over
 	}
+	if opened && !f.words && time.Since(f.began) < long {
+		f.short++
+	}
+	switch {
+	case (err == nil || broken) && f.short < few, errors.Is(err, errGone) && f.wait.failures < few:
+		return wait // it is taken up again, which may go well
+	case err == nil || broken:
+		err = errTooSoon
+	}
+	f.doubt = opened
 	f.down(err)
 	return wait
 }
@@ -138,8 +151,8 @@ func (f *follower[T]) judge(err error) time.Duration {
 func (f *follower[T]) opened() {
 	f.began = time.Now()
 	f.state.Heard = f.began
-	if f.wait.failures >= 3 {
-		f.tell() // it has ended at once so often that its beginning is no good news
+	if f.doubt {
+		f.tell() // so had the last one
 		return
 	}
 	f.up()
