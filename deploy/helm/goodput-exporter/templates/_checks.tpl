@@ -32,18 +32,21 @@
 {{- if and $facts.of $facts.page (not (dig "namespaces" list ($gpu.kubernetes | default dict))) -}}
 {{- fail "config.engines.kubernetes.namespaces restricts what may be read, and the dcgm-exporter's namespace is not known: set config.gpu.kubernetes.namespaces, such as [gpu-operator], or config.gpu.source to none" -}}
 {{- end -}}
-{{- if eq $facts.source "dcgm" -}}
+{{- if $facts.child -}}
   {{- $address := dig "address" "" ($gpu.dcgm | default dict) -}}
   {{- if dig "embedded" false ($gpu.dcgm | default dict) -}}
   {{- if $address -}}
   {{- fail "config.gpu.dcgm has embedded and an address, and there is one host engine: set config.gpu.dcgm.address to null" -}}
   {{- end -}}
   {{- else if or (not $address) (hasPrefix "localhost:" $address) (hasPrefix "127." $address) -}}
-  {{- fail "config.gpu.source is dcgm, and no host engine listens inside the pod: set config.gpu.dcgm.address to where it is, such as nvidia-dcgm.gpu-operator.svc:5555, or config.gpu.dcgm.embedded to true" -}}
+  {{- fail "DCGM is to be read, and no host engine listens inside the pod: set config.gpu.dcgm.address to where it is, such as nvidia-dcgm.gpu-operator.svc:5555, or config.gpu.dcgm.embedded to true" -}}
   {{- end -}}
 {{- end -}}
-{{- if and (eq $facts.source "dcgm") (eq (empty .Values.dcgm.image) (empty .Values.dcgm.libraryHostPath)) -}}
-{{- fail "config.gpu.source is dcgm, and goodput-dcgm needs one libdcgm.so.4: set dcgm.image to the image of the host engine, out of which it is copied, or else dcgm.libraryHostPath to a directory of the nodes" -}}
+{{- if and $facts.child (eq (empty .Values.dcgm.image) (empty .Values.dcgm.libraryHostPath)) -}}
+{{- fail "goodput-dcgm needs one libdcgm.so.4: set dcgm.image to the image of the host engine, out of which it is copied, or else dcgm.libraryHostPath to a directory of the nodes" -}}
+{{- end -}}
+{{- if and (not $facts.child) (or .Values.dcgm.image .Values.dcgm.libraryHostPath) -}}
+{{- fail (printf "dcgm says where goodput-dcgm has its library from, and with mode %s and config.gpu.source %s it is not run: set that to dcgm or auto, or take out dcgm" .Values.mode $facts.source) -}}
 {{- end -}}
 {{- if and .Values.dra.enabled (not (and $facts.kubelet $facts.pods)) -}}
 {{- fail "dra.enabled is about the claims that the kubelet tells of, for pods that are engines: set config.gpu.pod_resources.enabled to true and config.engines.kubernetes to {} as well" -}}

@@ -62,7 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
 {{- else -}}
-{{- $dcgm := eq (include "goodput-exporter.facts" . | fromJson).source "dcgm" -}}
+{{- $dcgm := (include "goodput-exporter.facts" . | fromJson).child -}}
 {{- printf "%s:%s%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) (ternary "-dcgm" "" $dcgm) -}}
 {{- end -}}
 {{- end }}

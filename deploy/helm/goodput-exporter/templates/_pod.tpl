@@ -33,7 +33,7 @@ spec:
   {{- end }}
   securityContext:
     {{- include "goodput-exporter.podSecurityContext" . | nindent 4 }}
-  {{- if and (eq $facts.source "dcgm") .Values.dcgm.image }}
+  {{- if and $facts.child .Values.dcgm.image }}
   initContainers:
     {{- include "goodput-exporter.libdcgm" . | nindent 4 }}
   {{- end }}
@@ -79,7 +79,7 @@ spec:
         {{- if $facts.kubelet }}
         - {name: pod-resources, mountPath: /var/lib/kubelet/pod-resources, readOnly: true}
         {{- end }}
-        {{- if eq $facts.source "dcgm" }}
+        {{- if $facts.child }}
         - {name: libdcgm, mountPath: /libdcgm, readOnly: true}
         {{- end }}
         {{- range $i, $name := .Values.secrets }}
@@ -96,7 +96,7 @@ spec:
     - name: pod-resources
       hostPath: {path: {{ .Values.podResources.hostPath }}, type: Directory}
     {{- end }}
-    {{- if eq $facts.source "dcgm" }}
+    {{- if $facts.child }}
     - name: libdcgm
       {{- if .Values.dcgm.image }}
       emptyDir: {sizeLimit: 64Mi}
@@ -133,7 +133,7 @@ A running exporter does not look at its configuration again by itself. The sum m
 {{- with include "goodput-exporter.goMemLimit" . -}}
 {{- $own = append $own (dict "name" "GOMEMLIMIT" "value" .) -}}
 {{- end -}}
-{{- if eq (include "goodput-exporter.facts" . | fromJson).source "dcgm" -}}
+{{- if (include "goodput-exporter.facts" . | fromJson).child -}}
 {{- $own = append $own (dict "name" "LD_LIBRARY_PATH" "value" "/libdcgm") -}}
 {{- end -}}
 {{- $given := list -}}

@@ -5,7 +5,7 @@
 {{- else if eq .Values.mode "central" -}}
 requests: {cpu: 250m, memory: 512Mi}
 limits: {memory: 1Gi}
-{{- else if eq (include "goodput-exporter.facts" . | fromJson).source "dcgm" -}}
+{{- else if (include "goodput-exporter.facts" . | fromJson).child -}}
 requests: {cpu: 100m, memory: 192Mi}
 limits: {memory: 384Mi}
 {{- else -}}
@@ -29,7 +29,7 @@ libdcgm's, of which Go knows nothing. "" where there is no limit.
 {{- fail (printf "resources.limits.memory: %q is not understood: write it in Mi or Gi, such as 256Mi" $limit) -}}
 {{- end -}}
 {{- $mib := divf (mulf (float64 $number) (get $units $unit)) 1048576 -}}
-{{- $go := sub (floor (mulf $mib 0.8) | int) (ternary 96 0 (eq (include "goodput-exporter.facts" . | fromJson).source "dcgm")) -}}
+{{- $go := sub (floor (mulf $mib 0.8) | int) (ternary 96 0 (include "goodput-exporter.facts" . | fromJson).child) -}}
 {{- if lt $go 32 -}}
 {{- fail (printf "resources.limits.memory: %s leaves the exporter %d MiB: give it more" $limit $go) -}}
 {{- end -}}
