@@ -32,6 +32,8 @@ func TestContradictions(t *testing.T) {
 		"spans that nobody else can send":          {`config: {spans: {listen: "127.0.0.1:4318"}}`, "no engine in another pod can reach the exporter", "write :4318"},
 		"the same in the form of IPv6":             {`config: {spans: {grpc_listen: "[::1]:4317"}}`, "no engine in another pod can reach the exporter", "write :4317"},
 		"spans at no port":                         {"config: {spans: {listen: localhost}}", `"localhost" has no port`, "write :4318"},
+		"a password in a URL":                      {`config: {gpu: {url: "https://me:secret@10.0.0.1:9400/metrics"}}`, "a ConfigMap keeps no secret", "put the password into a Secret"},
+		"a password in a whole file":               {`configFile: "slos: [{name: a}]\nengines: {kubernetes: {}}\ngpu: {url: 'https://me:secret@10.0.0.1:9400/'}"`, "a ConfigMap keeps no secret", "put the password into a Secret"},
 		"two ways to be scraped":                   {"{prometheusAnnotations: true, podMonitor: {enabled: true}}", "would scrape each pod twice", "Keep one"},
 		"a label that selects":                     {"podLabels: {app.kubernetes.io/name: other}", "app.kubernetes.io/name is a label that the chart gives", "take it out"},
 		"a label of the chart on everything":       {"commonLabels: {helm.sh/chart: other}", "helm.sh/chart is a label that the chart gives", "take it out"},
@@ -118,6 +120,33 @@ func TestRulesOfOtherObjectives(t *testing.T) {
 			}
 			if got := strings.Contains(files["goodput-exporter/templates/NOTES.txt"], "prometheusRule.rules=rules.yaml"); got != c.says {
 				t.Errorf("the notes say how to make rules: %v", got)
+			}
+		})
+	}
+}
+
+// TestCredentialsOfNobody warns of credentials that the exporter will show to no pod (SEC-05).
+func TestCredentialsOfNobody(t *testing.T) {
+	const access = "engines: {access: {bearer_token_file: /var/run/secrets/goodput-exporter/a/token}, kubernetes: "
+	for name, c := range map[string]struct {
+		values string
+		says   bool
+	}{
+		"in all namespaces":         {"config: {" + access + "{}}}", true},
+		"in namespaces with a name": {"config: {" + access + "{namespaces: [serving]}}, gpu: {source: none}}", false},
+		"nowhere":                   {"{}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values, err := chartutil.ReadValues([]byte(c.values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := rendered(values, release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(files["goodput-exporter/templates/NOTES.txt"], "config.engines.access go to no pod"); got != c.says {
+				t.Errorf("the notes warn: %v", got)
 			}
 		})
 	}

@@ -51,6 +51,9 @@
 {{- if and .Values.dra.enabled (not (and $facts.kubelet $facts.pods)) -}}
 {{- fail "dra.enabled is about the claims that the kubelet tells of, for pods that are engines: set config.gpu.pod_resources.enabled to true and config.engines.kubernetes to {} as well" -}}
 {{- end -}}
+{{- if regexMatch "://[^/\"@]+@" (include "goodput-exporter.tree" .) -}}
+{{- fail "a URL in config holds a user, and a ConfigMap keeps no secret: put the password into a Secret, name that under secrets, and set access.basic_auth with its password_file" -}}
+{{- end -}}
 {{- $own := include "goodput-exporter.ownLabels" . | fromYaml -}}
 {{- range list "commonLabels" "podLabels" -}}
   {{- range $key, $value := get $.Values . -}}
