@@ -15,7 +15,7 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
 
-// writeRecording writes the pages of a world, and the spans that its engines send, up to a time, and beside them the truth if
+// writeRecording writes the pages of a world and of its GPUs, and the spans that its engines send, up to a time, and beside them the truth if
 // that is wanted.
 func writeRecording(ctx context.Context, o demoOptions, c sim.Config, until float64, out io.Writer) (err error) {
 	file, err := os.Create(o.Recording)
@@ -45,8 +45,8 @@ func writeRecording(ctx context.Context, o demoOptions, c sim.Config, until floa
 		bar.at((at - c.Start) / (until - c.Start))
 		return at < until && ctx.Err() == nil
 	})
-	source.mail = spans
-	pages, messages := 0, 0
+	source.mail, source.gpus = spans, config.Default().GPU.Interval.Seconds()
+	pages, messages, looks := 0, 0, 0
 	for {
 		e, err := source.Next()
 		if errors.Is(err, io.EOF) {
@@ -55,16 +55,19 @@ func writeRecording(ctx context.Context, o demoOptions, c sim.Config, until floa
 		if err := w.WriteEntry(e); err != nil {
 			return fmt.Errorf("%s: %w", o.Recording, err)
 		}
-		if e.Page != nil {
+		switch {
+		case e.Page != nil:
 			pages++
-		} else {
+		case e.GPU != nil:
+			looks++
+		default:
 			messages++
 		}
 	}
 	if err := errors.Join(w.Close(), finishTruth(), ctx.Err()); err != nil {
 		return fmt.Errorf("%s: %w", o.Recording, err)
 	}
-	fmt.Fprintf(out, "%s: %d pages of %s", o.Recording, pages, count(len(c.Engines), "engine"))
+	fmt.Fprintf(out, "%s: %d pages of %s, %d of their GPUs", o.Recording, pages, count(len(c.Engines), "engine"), looks)
 	if messages > 0 {
 		fmt.Fprintf(out, " and %s with spans", count(messages, "message"))
 	}

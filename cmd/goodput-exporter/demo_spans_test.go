@@ -85,13 +85,14 @@ func TestDemoRecordingHoldsSpans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Page != nil {
+		switch {
+		case e.Page != nil:
 			pages++
-		} else {
+		case e.Message != nil:
 			messages++
 		}
 	}
-	if want := "360 pages of 4 engines and " + count(messages, "message") + " with spans"; pages != 360 || messages < 80 || !strings.Contains(out.String(), want) {
+	if want := "360 pages of 4 engines, 36 of their GPUs and " + count(messages, "message") + " with spans"; pages != 360 || messages < 80 || !strings.Contains(out.String(), want) {
 		t.Errorf("%d pages and %d messages; it says %q", pages, messages, out.String())
 	}
 }

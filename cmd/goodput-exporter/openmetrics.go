@@ -47,8 +47,12 @@ func newOpenMetricsSink(cfg *config.Config, step time.Duration, out io.Writer) (
 	s := &openMetricsSink{out: out, step: step.Seconds(), families: map[string]*replayedFamily{}}
 	registry := prometheus.NewRegistry()
 	objectives := cfg.Objectives()
+	var cost fold.Cost
+	if cfg.GPU.Cards() {
+		cost = costOf(cfg)
+	}
 	collector := exporter.NewSnapshotCollector(exporter.SnapshotConfig{Published: func() exporter.Published {
-		return exporter.Published{Snapshot: s.current, Objectives: objectives, MaxSeries: cfg.Engines.MaxSeries}
+		return exporter.Published{Snapshot: s.current, Objectives: objectives, MaxSeries: cfg.Engines.MaxSeries, Cost: cost}
 	}})
 	if err := registry.Register(collector); err != nil {
 		return nil, fmt.Errorf("register the collector: %w", err)

@@ -43,7 +43,7 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 		return err
 	}
 	switch {
-	case len(cfg.Engines.Targets)+len(cfg.Engines.Files) == 0:
+	case !finds(cfg):
 		return fmt.Errorf("%s: engines.targets and engines.files are empty, so there is nothing to record", o.ConfigFile)
 	case o.For < 0 || o.Flush <= 0:
 		return fmt.Errorf("--for=%v must not be negative, and --flush=%v must be positive", o.For, o.Flush)
@@ -75,6 +75,16 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 		defer r.spans.shut()
 		listenForRecording(cfg, r.spans, out)
 	}
+	gpus, notRead, err := newGPUTape(cfg, g.locatedGPUs, disguise, o.Log)
+	if err != nil {
+		return errors.Join(err, files.close())
+	}
+	if notRead != "" {
+		fmt.Fprintf(out, "GPUs are not recorded: %s.\n", notRead)
+	}
+	stopGPUs := gpus.follow(ctx)
+	defer stopGPUs()
+	r.gpus = gpus
 	fmt.Fprintf(out, "Recording every %v to %s", cfg.Poll.Interval, o.Output)
 	if o.For > 0 {
 		fmt.Fprintf(out, " for %v", o.For)
@@ -83,6 +93,7 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	bar := newProgress(o.Notes, "recording")
 	runErr := r.run(ctx, bar)
 	bar.done()
+	stopGPUs()
 	if r.spans != nil {
 		r.spans.shut() // so that what came until now is on the tape
 	}
@@ -103,8 +114,9 @@ type recorder struct {
 	flush    time.Duration
 	files    *recordFiles
 	disguise *recording.Disguise
-	tape     *tape   // nil: no spans
-	spans    *intake // that feeds it
+	gpus     *gpuTape // nil: none
+	tape     *tape    // nil: no spans
+	spans    *intake  // that feeds it
 
 	pages    int
 	failures map[fact.Reason]int
@@ -202,12 +214,13 @@ func (r *recorder) round(ctx context.Context, begun time.Time) []recording.Page 
 	return kept
 }
 
-// write adds the pages of a round, and the messages that have come since the one before, in the order of their times.
+// write adds the pages of a round, and what has come of GPUs and spans since the one before, in the order of their times.
 func (r *recorder) write(pages []recording.Page) error {
 	entries := make([]recording.Entry, 0, len(pages))
 	for i := range pages {
 		entries = append(entries, recording.Entry{Page: &pages[i]})
 	}
+	entries = append(entries, r.gpus.rewind()...)
 	if r.tape != nil {
 		r.spans.Drain() // nobody judges them here
 		entries = append(entries, r.tape.rewind()...)
@@ -228,6 +241,9 @@ func (r *recorder) scrub(raw *engine.Raw) []byte {
 
 func (r *recorder) summary(out io.Writer) {
 	fmt.Fprintf(out, "Recorded %s", count(r.pages, "page"))
+	if r.gpus != nil {
+		fmt.Fprintf(out, ", %s", r.gpus.summary())
+	}
 	if r.tape != nil {
 		fmt.Fprintf(out, " and %s", r.tape.summary())
 	}

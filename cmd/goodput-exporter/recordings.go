@@ -4,17 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
 )
 
 // recordings merges several recordings by time. A target may go on in a later file (a recording that was rotated), but
-// not be in two at once: two nodes may both have called an engine "a", and their counters must not be mixed.
+// not be in two at once: two nodes may both have called an engine "a", and their counters must not be mixed. GPUs are had from
+// one file at a time, the one that told of some first: those of two nodes would take turns to be lost.
 type recordings struct {
 	files []*measuredFile
 	open  []*source
 	from  map[string]*source // which file a target was last read from
 	done  map[string][]*source
+
+	gpus        *source // that GPUs are read from; nil: none yet
+	foreignGPUs int     // readings of GPUs in other files, which were left out
 }
 
 type source struct {
@@ -69,10 +74,29 @@ func (r *recordings) Close() {
 	}
 }
 
-// Next returns the earliest page or message that has not been returned, io.EOF after the last.
+// Next returns the earliest page, message or look at GPUs that has not been returned, io.EOF after the last.
 func (r *recordings) Next() (recording.Entry, error) {
+	for {
+		e, s, err := r.next()
+		if err != nil || e.GPU == nil || r.own(s) {
+			return e, err
+		}
+		r.foreignGPUs++
+	}
+}
+
+// own reports whether GPUs are read from a file. A later one may go on where they were read from has ended.
+func (r *recordings) own(s *source) bool {
+	if r.gpus == nil || r.gpus != s && !slices.Contains(r.open, r.gpus) {
+		r.gpus = s
+	}
+	return r.gpus == s
+}
+
+// next returns the earliest of all, and where it is from.
+func (r *recordings) next() (recording.Entry, *source, error) {
 	if len(r.open) == 0 {
-		return recording.Entry{}, io.EOF
+		return recording.Entry{}, nil, io.EOF
 	}
 	at := 0
 	for i, s := range r.open {
@@ -83,12 +107,12 @@ func (r *recordings) Next() (recording.Entry, error) {
 	s := r.open[at]
 	if s.err != nil {
 		r.open = nil
-		return recording.Entry{}, s.err
+		return recording.Entry{}, nil, s.err
 	}
 	entry := s.next
 	if entry.Page != nil {
 		if err := r.claim(entry.Page.Target, s); err != nil {
-			return recording.Entry{}, err
+			return recording.Entry{}, nil, err
 		}
 	}
 	next, err := s.reader.NextEntry()
@@ -100,7 +124,7 @@ func (r *recordings) Next() (recording.Entry, error) {
 	default:
 		s.next, s.at = next, max(s.at, next.T())
 	}
-	return entry, nil
+	return entry, s, nil
 }
 
 // claim notes that a target is read from a file and refuses to go back to a file that it has left.

@@ -57,6 +57,7 @@ func runReplay(ctx context.Context, o replayOptions, out io.Writer) error {
 	bar.done()
 	r.refused.print(o.Notes)
 	r.spans.print(o.Notes)
+	r.gpus.print(o.Notes, pages.foreignGPUs)
 	// What was measured before a fault in a recording is still printed.
 	return errors.Join(runErr, sink.Close(), buffered.Flush())
 }
@@ -94,7 +95,7 @@ type replaySink interface {
 	Close() error
 }
 
-// pageSource yields pages, and messages with spans, in the order of their times, and io.EOF after the last.
+// pageSource yields pages, messages with spans and looks at GPUs, in the order of their times, and io.EOF after the last.
 type pageSource interface {
 	Next() (recording.Entry, error)
 }
@@ -129,15 +130,20 @@ func (r *replayer) replay(ctx context.Context, pages pageSource, sink replaySink
 		r.last = max(r.last, spans[0].Received)
 		err = errors.Join(err, sink.Take(r.apply(fold.Round{Spans: spans})))
 	}
+	if last := r.gpus.rest(); last != nil {
+		r.last = max(r.last, last.At)
+		err = errors.Join(err, sink.Take(r.apply(fold.Round{GPUs: last})))
+	}
 	return errors.Join(err, sink.Take(r.state.Flush(r.last)))
 }
 
-// replayer folds pages, and spans where the configuration takes them in, on the clock that they bring along. Its state
+// replayer folds pages, and spans and GPUs where the configuration takes them in, on the clock that they bring along. Its state
 // can go on with live ones afterwards.
 type replayer struct {
 	cfg     *config.Config
 	refused refusals
 	spans   *replayedSpans
+	gpus    *replayedGPUs
 
 	state    *fold.State // nil before the first page
 	targets  []fact.Target
@@ -146,11 +152,11 @@ type replayer struct {
 }
 
 func newReplayer(cfg *config.Config) *replayer {
-	return &replayer{cfg: cfg, refused: refusals{}, spans: newReplayedSpans(cfg)}
+	return &replayer{cfg: cfg, refused: refusals{}, spans: newReplayedSpans(cfg), gpus: newReplayedGPUs(cfg)}
 }
 
-// run folds all pages, one round a page, and hands each snapshot to the sink. A round takes the spans that had come when
-// its page was in.
+// run folds all pages, one round a page, and hands each snapshot to the sink. A round takes the spans, and the reading of
+// GPUs, that had come when its page was in.
 func (r *replayer) run(ctx context.Context, pages pageSource, sink replaySink) error {
 	for ctx.Err() == nil {
 		e, err := pages.Next()
@@ -162,6 +168,9 @@ func (r *replayer) run(ctx context.Context, pages pageSource, sink replaySink) e
 		case e.Message != nil:
 			r.spans.take(e.Message)
 			continue
+		case e.GPU != nil:
+			r.gpus.take(e.GPU)
+			continue
 		}
 		if err := sink.Take(r.fold(*e.Page)); err != nil {
 			return err
@@ -172,7 +181,7 @@ func (r *replayer) run(ctx context.Context, pages pageSource, sink replaySink) e
 
 func (r *replayer) fold(p recording.Page) *fold.Snapshot {
 	if r.state == nil {
-		r.state, r.decoders = fold.New(foldOptions(r.cfg, p.T)), map[string]*engine.Decoder{}
+		r.state, r.decoders = fold.New(withGPUs(foldOptions(r.cfg, p.T), r.cfg)), map[string]*engine.Decoder{}
 	}
 	if r.decoders[p.Target] == nil {
 		r.decoders[p.Target] = engine.NewDecoder()
@@ -183,7 +192,7 @@ func (r *replayer) fold(p recording.Page) *fold.Snapshot {
 	r.last = max(r.last, p.T+p.Took)
 	poll := recordedPoll(p, r.decoders[p.Target])
 	r.refused.note(p, poll)
-	return r.apply(fold.Round{Polls: []fact.Poll{poll}, Spans: r.spans.until(r.last)})
+	return r.apply(fold.Round{Polls: []fact.Poll{poll}, Spans: r.spans.until(r.last), GPUs: r.gpus.until(r.last)})
 }
 
 // apply folds a round that ends when the last of it was in.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/goodput-exporter/goodput-exporter/collectors/gpu"
 	"github.com/goodput-exporter/goodput-exporter/collectors/recording"
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
@@ -18,19 +19,26 @@ type simulated struct {
 	interval float64            // seconds from round to round
 	until    func(float64) bool // whether a round at that time is still wanted
 	mail     *mail              // messages with spans that the world sends; nil: nobody takes them in
+	gpus     float64            // seconds between two looks at the GPUs' page; 0: nobody looks
 
 	round float64         // when the current round began, unix seconds
 	next  int             // engine in it
 	page  *recording.Page // the next one, which messages that came earlier go before
+	cards *recording.GPU  // the GPUs' page, which goes before it
+	due   float64         // when the GPUs' page is looked at next, unix seconds
 	ended bool            // no further page is wanted
 	// rendered, when not nil, is told when each page was rendered.
 	rendered func(engine string, sent, at float64)
 }
 
-// Next is the next page, or a message that came before it was asked for.
+// Next is the next page, or what came before it was asked for: the GPUs' page, or a message.
 func (s *simulated) Next() (recording.Entry, error) {
 	if s.page == nil && !s.ended {
 		s.page, s.ended = s.look()
+	}
+	if g := s.cards; g != nil {
+		s.cards = nil
+		return recording.Entry{GPU: g}, nil
 	}
 	if m := s.mail.next(); m != nil && (s.ended || m.At <= s.page.T) {
 		s.mail.pop()
@@ -52,6 +60,9 @@ func (s *simulated) look() (p *recording.Page, ended bool) {
 	if s.next == 0 && !s.until(s.round) {
 		return nil, true
 	}
+	if s.next == 0 && s.gpus > 0 && s.round >= s.due {
+		s.lookAtGPUs()
+	}
 	id := s.engines[s.next]
 	sent := s.round + simStagger*float64(s.next)
 	s.next++
@@ -70,7 +81,17 @@ func (s *simulated) look() (p *recording.Page, ended bool) {
 	return p, false
 }
 
+// lookAtGPUs fetches the GPUs' page just before the first engine's of a round.
+func (s *simulated) lookAtGPUs() {
+	s.world.Run(s.round + simGPUsTook/2)
+	s.cards = &recording.GPU{T: s.round, Took: simGPUsTook, Source: gpu.NamePage, Status: 200, ContentType: sim.GPUContentType, Body: s.world.GPUPage(sim.GPURegime48)}
+	for s.due = max(s.due, s.round-s.gpus); s.due <= s.round; {
+		s.due += s.gpus // so that looks are as many as intervals, though each waits for a round
+	}
+}
+
 const (
+	simGPUsTook    = 0.01
 	simStagger     = 0.015 // seconds between two engines' polls of a round: pages come in the order of their times
 	simRefusedTook = 0.001
 )

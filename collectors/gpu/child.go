@@ -31,6 +31,7 @@ type ChildConfig struct {
 	Interval     time.Duration // between frames; required. Three of them without a frame are a hang
 	StartTimeout time.Duration // until the first frame; 0 is DefaultStartTimeout
 	Node         string        // of the GPUs
+	Keep         bool          // what readings are made from, for Kept
 	Env          []string      // beside the exporter's own environment, such as LD_LIBRARY_PATH=...
 	Logger       *slog.Logger  // one line for each change of state; nil is none
 }
@@ -64,6 +65,7 @@ type Child struct {
 
 	mu      sync.Mutex
 	newest  fact.GPUReading
+	kept    []Raw     // at most maxKept
 	arrived time.Time // of newest; zero when there was none
 	down    ending    // why there is no younger one
 	noted   *ending   // the state that was logged last; nil when none was
@@ -161,6 +163,7 @@ func (c *Child) Close() error {
 
 // take makes a frame the newest.
 func (c *Child) take(f *frame.Frame) {
+	c.keep(f)
 	r := c.judge.reading(f)
 	c.mu.Lock()
 	c.newest, c.arrived, c.down = r, time.Now(), ending{}

@@ -29,6 +29,7 @@ type PageConfig struct {
 	Access     Access
 	Node       string        // for GPUs of which the page does not tell the node
 	StuckAfter time.Duration // see NewDecoder
+	Keep       bool          // what readings are made from, for Kept
 	UserAgent  string        // "" is goodput-exporter
 }
 
@@ -42,6 +43,7 @@ type Page struct {
 	place   place
 	decoder *Decoder
 	body    []byte // reused
+	kept    []Raw
 	closed  bool
 }
 
@@ -86,6 +88,7 @@ func (p *Page) Read(ctx context.Context) fact.GPUReading {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	begin := time.Now()
+	p.kept = nil
 	err := p.locate()
 	if err == nil {
 		err = p.fetch(ctx)
@@ -95,6 +98,7 @@ func (p *Page) Read(ctx context.Context) fact.GPUReading {
 	if err != nil {
 		return fact.GPUReading{Source: NamePage, At: at, Reason: err.reason, Detail: p.where() + ": " + err.text}
 	}
+	p.keep(begin)
 	r := p.decoder.Decode(p.body, at)
 	switch {
 	case r.Reason != "":

@@ -13,16 +13,20 @@ type Message struct {
 	Body            []byte
 }
 
-// Entry is a page or a message; the other is nil.
+// Entry is a page, a message or a look at GPUs; the others are nil.
 type Entry struct {
 	Page    *Page
 	Message *Message
+	GPU     *GPU
 }
 
 // T is the time of whichever it is, unix seconds.
 func (e Entry) T() float64 {
-	if e.Page != nil {
+	switch {
+	case e.Page != nil:
 		return e.Page.T
+	case e.GPU != nil:
+		return e.GPU.T
 	}
 	return e.Message.T
 }

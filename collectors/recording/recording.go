@@ -1,5 +1,5 @@
 // Package recording reads and writes what a node served and was sent, recorded one JSON object a line and gzipped: the
-// pages, and the messages with spans. It does not know what is in either, nor what is made of it.
+// pages, the messages with spans, and what it told of its GPUs. It does not know what is in either, nor what is made of it.
 package recording
 
 import (
@@ -48,6 +48,9 @@ type record struct {
 
 	Reason fact.Reason `json:"reason"`
 
+	Source string `json:"source"`
+	First  bool   `json:"first"`
+
 	Peer            string  `json:"peer"`
 	Path            string  `json:"path"`
 	ContentEncoding string  `json:"content_encoding"`
@@ -87,7 +90,7 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	return &Reader{name: name, lines: lines, last: map[string]float64{}, Passed: map[string]int{}}, nil
 }
 
-// Next returns the next page, io.EOF after the last; messages are passed over. Any other error names the file and line;
+// Next returns the next page, io.EOF after the last; messages and GPUs are passed over. Any other error names the file and line;
 // what came before it was good, nothing after it is read.
 func (r *Reader) Next() (Page, error) {
 	e, err := r.entry(false)
@@ -97,10 +100,10 @@ func (r *Reader) Next() (Page, error) {
 	return *e.Page, nil
 }
 
-// NextEntry returns the next page or message, io.EOF after the last, and errors as Next does.
+// NextEntry returns the next page, message or look at GPUs, io.EOF after the last, and errors as Next does.
 func (r *Reader) NextEntry() (Entry, error) { return r.entry(true) }
 
-func (r *Reader) entry(messages bool) (Entry, error) {
+func (r *Reader) entry(all bool) (Entry, error) {
 	for r.lines.Scan() {
 		r.line++
 		if len(bytes.TrimSpace(r.lines.Bytes())) == 0 {
@@ -117,8 +120,13 @@ func (r *Reader) entry(messages bool) (Entry, error) {
 		case "engine":
 			return r.page(rec)
 		case "spans":
-			if messages {
+			if all {
 				return r.message(rec)
+			}
+			r.Passed[rec.Kind]++
+		case kindGPU:
+			if source, known := sourceOfGPUs(rec.Source); known && all {
+				return r.gpu(rec, source)
 			}
 			r.Passed[rec.Kind]++
 		case "header":

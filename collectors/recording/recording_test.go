@@ -192,6 +192,7 @@ func TestFaults(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(good))
+	f.Add([]byte(`{"kind":"gpu","t":100,"source":"dcgm","body":"{}","first":true}` + "\n" + `{"kind":"gpu","t":101,"error":"x","reason":"exited"}`))
 	if real, err := os.ReadFile("../../testdata/recordings/vllm-0.32-spec/recording.jsonl.gz"); err == nil {
 		f.Add(real[:4096])
 	}
@@ -203,17 +204,24 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var page, message float64
+		var page, message, gpu float64
 		for range 10000 {
 			e, err := r.NextEntry()
 			if err != nil {
 				return
 			}
 			last := &page
-			if e.Message != nil {
-				last = &message
+			there := 0
+			if e.Page != nil {
+				there++
 			}
-			if e.T() < *last || (e.Page == nil) == (e.Message == nil) || e.Page != nil && e.Page.Target == "" {
+			if e.Message != nil {
+				last, there = &message, there+1
+			}
+			if e.GPU != nil {
+				last, there = &gpu, there+1
+			}
+			if e.T() < *last || there != 1 || e.Page != nil && e.Page.Target == "" {
 				t.Fatalf("accepted %+v after %v", e, *last)
 			}
 			*last = e.T()

@@ -129,7 +129,7 @@ type Disguise struct {
 }
 
 // needed are labels whose values a reader of pages must know.
-var needed = []string{"le", "quantile", "engine", "finished_reason", "status", "handler", "method", "reason", "source", "pid"}
+var needed = []string{"le", "quantile", "engine", "finished_reason", "status", "handler", "method", "reason", "source", "pid", "UUID", "uuid", "gpu_uuid", "GPU_I_ID", "xid"}
 
 // NewDisguise disguises the labels of these names. Those whose values the page cannot be read without are refused.
 func NewDisguise(labels []string) (*Disguise, error) {

@@ -33,6 +33,9 @@ type written struct {
 
 	Reason fact.Reason `json:"reason,omitempty"`
 
+	Source string `json:"source,omitempty"`
+	First  bool   `json:"first,omitempty"`
+
 	Peer            string  `json:"peer,omitempty"`
 	Path            string  `json:"path,omitempty"`
 	ContentEncoding string  `json:"content_encoding,omitempty"`
@@ -79,10 +82,13 @@ func (w *Writer) WriteMessage(m Message) error {
 	})
 }
 
-// WriteEntry adds a page or a message.
+// WriteEntry adds a page, a message or a look at GPUs.
 func (w *Writer) WriteEntry(e Entry) error {
-	if e.Page != nil {
+	switch {
+	case e.Page != nil:
 		return w.Write(*e.Page)
+	case e.GPU != nil:
+		return w.WriteGPU(*e.GPU)
 	}
 	return w.WriteMessage(*e.Message)
 }

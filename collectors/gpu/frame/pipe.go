@@ -41,6 +41,24 @@ func Write(w io.Writer, f *Frame) error {
 	return nil
 }
 
+// Encode is the text of a frame, as it stands behind its length on a pipe. It sets f.Version.
+func Encode(f *Frame) ([]byte, error) {
+	f.Version = Version
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("frame: encode: %w", err)
+	}
+	return text, nil
+}
+
+// Decode reads the text of a frame. Its errors are those of Reader.Next.
+func Decode(text []byte) (*Frame, error) {
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, len(text), MaxBytes)
+	}
+	return decode(text)
+}
+
 // Reader reads frames from a pipe. It keeps one buffer, of the size of the largest frame so far and at most MaxBytes.
 type Reader struct {
 	r    io.Reader
