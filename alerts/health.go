@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 )
@@ -35,7 +36,7 @@ func (o *Options) health() []Rule {
 			"The exporter on "+where+" could not read its configuration",
 			"It goes on with the configuration that it had before."),
 		enginePolledTwice(),
-	}, spanAlerts(target, where)...)
+	}, slices.Concat(discoveryAlerts(target, where), spanAlerts(target, where))...)
 }
 
 func maxBy(labels, series string) string { return fmt.Sprintf("max by (%s) (%s)", labels, series) }
@@ -48,6 +49,7 @@ func (o *Options) engineDown(target, where string) Rule {
 }
 
 // engineMute finds engines that are up and of which the numbers nevertheless say nothing. The label why says which case it is.
+// A node on which engines are looked for may lawfully have none.
 func (o *Options) engineMute(target, where string) Rule {
 	engine := target + ", engine"
 	up := maxBy(engine, catalog.EngineUp) + " == 1"
@@ -68,7 +70,7 @@ func (o *Options) engineMute(target, where string) Rule {
 			because("its counters are missing", maxBy(engine, catalog.EnginePhaseInfo+`{phase="judging"}`),
 				unless+catalog.RequestsFinished+catalog.Total, unless+catalog.RequestsFinished+catalog.LowerTotal, unless+catalog.LedgerUnanswerable),
 			"or",
-			because("no engine is on the page", fmt.Sprintf("max by (%s) (up{job=%q}) == 1", target, o.Job), fmt.Sprintf("unless on (%s) %s", target, catalog.EngineUp)),
+			because("no engine is on the page", fmt.Sprintf("max by (%s) (up{job=%q}) == 1", target, o.Job), fmt.Sprintf("unless on (%s) %s", target, catalog.EngineUp), fmt.Sprintf("unless on (%s) %s", target, catalog.DiscoveryUp)),
 		),
 		"{{ if $labels.engine }}Engine {{ $labels.engine }}{{ else }}Every engine{{ end }} on "+where+" is mute: {{ $labels.why }}",
 		"Prometheus reaches the exporter on "+where+", and its numbers about {{ if $labels.engine }}engine {{ $labels.engine }}{{ else }}its engines{{ end }} stand still or are missing: {{ $labels.why }}. No other alert can be trusted there.")
