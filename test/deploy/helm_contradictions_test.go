@@ -19,6 +19,7 @@ func TestContradictions(t *testing.T) {
 		"a whole file about one node":              {`{mode: central, configFile: "slos: [{name: a}]\nengines: {kubernetes: {}}"}`, "pods of one node would be looked at", "Set it to cluster"},
 		"a whole file that is none":                {`configFile: "slos: ["`, "configFile is not YAML", ""},
 		"GPUs in central mode":                     {"{mode: central, config: {gpu: {source: dcgm}}}", "config.gpu asks for the GPUs of a node", "install mode node"},
+		"prices of GPUs in central mode":           {"{mode: central, config: {gpu: {cost: {currency: EUR, per_gpu_hour: 2}}}}", "config.gpu asks for the GPUs of a node", "install mode node"},
 		"the kubelet in central mode":              {"{mode: central, config: {gpu: {pod_resources: {enabled: true}}}}", "config.gpu asks for the GPUs of a node", "install mode node"},
 		"a dcgm-exporter that may not be seen":     {"config: {engines: {kubernetes: {namespaces: [serving]}}}", "the dcgm-exporter's namespace is not known", "set config.gpu.kubernetes.namespaces"},
 		"DCGM without its library":                 {"config: {gpu: {source: dcgm}}", "goodput-dcgm needs one libdcgm.so.4", "set dcgm.image"},

@@ -25,7 +25,7 @@
   {{- fail "mode is central, and config names no engines: set config.engines.kubernetes to {}, or give engines.targets or engines.files" -}}
   {{- end -}}
   {{- $asked := .Values.config.gpu | default dict -}}
-  {{- if or $facts.kubelet (eq (toString (dig "pod_resources" "enabled" "" $asked)) "true") (has (dig "source" "" $asked) (list "dcgm" "dcgm-exporter")) -}}
+  {{- if or $facts.kubelet (eq (toString (dig "pod_resources" "enabled" "" $asked)) "true") (has (dig "source" "" $asked) (list "dcgm" "dcgm-exporter")) $asked.url $asked.kubernetes $asked.engines $asked.cost -}}
   {{- fail "mode is central, and config.gpu asks for the GPUs of a node: install mode node for these, and take that out of config.gpu here" -}}
   {{- end -}}
 {{- end -}}
