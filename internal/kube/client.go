@@ -90,6 +90,15 @@ func (c *Client) client() (*http.Client, error) {
 	return c.http, nil
 }
 
+// CloseIdle closes the connections that nothing is being read from.
+func (c *Client) CloseIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.http != nil {
+		c.http.CloseIdleConnections()
+	}
+}
+
 // transport has no proxy: the API server of one's own cluster is next door.
 func (c *Client) transport(pool *x509.CertPool) *http.Transport {
 	dial := c.config.dial

@@ -76,7 +76,7 @@ type follower[T Kind] struct {
 	words   bool      // that watch has said something
 	doubt   bool      // a watch has begun well and gone wrong: that another begins is no news
 	wait    backoff
-	short   int // watches that have ended without a word, as soon as they had begun
+	short   int // watches that have ended without a word as soon as they had begun, or could not begin where they should
 	state   State
 	said    string // the kind of problem that was logged last; "" when all is well
 }
@@ -133,11 +133,12 @@ func (f *follower[T]) judge(err error) time.Duration {
 	if opened && f.wait.failures >= few {
 		f.listed = false // perhaps it is this version that the server stumbles over
 	}
-	if opened && !f.words && time.Since(f.began) < long {
+	gone := errors.Is(err, errGone)
+	if gone || opened && !f.words && time.Since(f.began) < long {
 		f.short++
 	}
 	switch {
-	case (err == nil || broken) && f.short < few, errors.Is(err, errGone) && f.wait.failures < few:
+	case (err == nil || broken || gone) && f.short < few:
 		return wait // it is taken up again, which may go well
 	case err == nil || broken:
 		err = errTooSoon

@@ -193,6 +193,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		wg.Go(func() { kube.Follow[pod](ctx, w.client, q, s) })
 	}
 	wg.Wait()
+	w.client.CloseIdle()
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (r *rules) heed(a map[string]string, engines []*container, w *where) (State
 		return NoEndpoint, "its annotation " + scrapeAnnotation + " is false"
 	}
 	if path := a[pathAnnotation]; path != "" && path != r.path && path != "/metrics" {
-		return Refused, fmt.Sprintf("its annotation %s names %q, which is not polled: %s is, or /metrics; correct or remove the annotation, or set path", pathAnnotation, short(path), r.path)
+		return Refused, fmt.Sprintf("its annotation %s names %q: of a pod only %s is polled; correct or remove the annotation, or set path", pathAnnotation, short(path), r.paths())
 	} else if path != "" {
 		w.path = path
 	}
@@ -90,10 +90,17 @@ func (r *rules) heed(a map[string]string, engines []*container, w *where) (State
 	return "", ""
 }
 
+// paths are those that annotations may choose.
+func (r *rules) paths() string {
+	if r.path == "/metrics" {
+		return r.path
+	}
+	return r.path + " or /metrics"
+}
+
 // short is a text that a pod's author wrote, for a page and a log.
 func short(s string) string {
-	s = strings.ToValidUTF8(s[:min(len(s), 64)], "")
-	return strings.ToValidUTF8(s, "")
+	return strings.ToValidUTF8(s[:min(len(s), 64)], "")
 }
 
 // declared names the ports that containers declare: the first few.
