@@ -22,8 +22,10 @@ type Config struct {
 	UserAgent         string       // "goodput-exporter" by default
 	Logger            *slog.Logger // nothing is logged by default
 
-	getenv func(string) string                                               // tests have their own
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // tests have their own
+	// Tests have their own.
+	getenv func(string) string
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	limits limits
 }
 
 // Where the kubelet puts the credentials of a pod's service account.
@@ -45,6 +47,9 @@ func (c Config) Check() error {
 func (c Config) settled() (Config, *url.URL, error) {
 	if c.getenv == nil {
 		c.getenv = os.Getenv
+	}
+	if c.limits == (limits{}) {
+		c.limits = usual
 	}
 	if c.UserAgent == "" {
 		c.UserAgent = "goodput-exporter"

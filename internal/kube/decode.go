@@ -7,16 +7,25 @@ import (
 	"io"
 )
 
-// Limits, in bytes. etcd takes objects of 1.5 MiB, and the API server requests of 3 MiB.
-const (
-	maxObject = 4 << 20
-	maxPage   = 64 << 20
-)
+// limits bound what is read, in bytes.
+type limits struct {
+	object int64 // one object
+	page   int64 // one answer to a list; 0: any
+}
+
+// usual are the limits of a client. etcd takes objects of 1.5 MiB, and the API server requests of 3 MiB.
+var usual = limits{object: 4 << 20, page: 64 << 20}
 
 var (
-	errObjectTooLarge = fmt.Errorf("an object is larger than %d bytes", maxObject)
-	errPageTooLarge   = fmt.Errorf("a list is larger than %d bytes", maxPage)
+	errObjectTooLarge = errors.New("an object is larger than is read")
+	errPageTooLarge   = errors.New("a list is larger than is read")
 )
+
+func (l limits) tooLargeObject() error {
+	return fmt.Errorf("%w: %d bytes", errObjectTooLarge, l.object)
+}
+
+func (l limits) tooLargePage() error { return fmt.Errorf("%w: %d bytes", errPageTooLarge, l.page) }
 
 // stream decodes JSON values of bounded size from a reader.
 type stream struct {
@@ -24,28 +33,28 @@ type stream struct {
 	from   io.Reader
 	read   int64 // from it
 	budget int64 // of read, for the value that is being read
-	most   int64 // of read, altogether; 0: any
+	limits
 }
 
-func newStream(r io.Reader, most int64) *stream {
-	s := &stream{from: r, most: most}
+func newStream(r io.Reader, l limits) *stream {
+	s := &stream{from: r, limits: l}
 	s.Decoder = json.NewDecoder(s)
 	s.next()
 	return s
 }
 
 // next says that another value begins.
-func (s *stream) next() { s.budget = s.InputOffset() + maxObject }
+func (s *stream) next() { s.budget = s.InputOffset() + s.object }
 
 // Read is for the decoder.
 func (s *stream) Read(p []byte) (int, error) {
 	left := s.budget - s.read
 	if left <= 0 {
-		return 0, errObjectTooLarge
+		return 0, s.tooLargeObject()
 	}
-	if s.most > 0 && s.most-s.read < left {
-		if left = s.most - s.read; left <= 0 {
-			return 0, errPageTooLarge
+	if s.page > 0 && s.page-s.read < left {
+		if left = s.page - s.read; left <= 0 {
+			return 0, s.tooLargePage()
 		}
 	}
 	n, err := s.from.Read(p[:min(int64(len(p)), left)])
@@ -76,9 +85,9 @@ type page struct {
 }
 
 // decodeList hands over the objects of a list one by one.
-func decodeList[T Kind](r io.Reader, each func(T) error) (page, error) {
+func decodeList[T Kind](r io.Reader, l limits, each func(T) error) (page, error) {
 	var p page
-	s := newStream(r, maxPage)
+	s := newStream(r, l)
 	if err := s.delim('{'); err != nil {
 		return p, err
 	}

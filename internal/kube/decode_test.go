@@ -27,7 +27,7 @@ func TestDecodeList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string
-			_, err := decodeList(strings.NewReader(c.text), func(o thing) error { names = append(names, o.Metadata.Name); return nil })
+			_, err := decodeList(strings.NewReader(c.text), usual, func(o thing) error { names = append(names, o.Metadata.Name); return nil })
 			wrong, isWrong := strings.CutPrefix(c.want, "!")
 			switch {
 			case isWrong && (err == nil || !strings.Contains(err.Error(), wrong)):
@@ -60,24 +60,24 @@ func (e *endless) Read(p []byte) (int, error) {
 // TestBounds: what has no end is read up to a limit.
 func TestBounds(t *testing.T) {
 	none := func(thing) error { return nil }
-	object := &endless{head: `{"items":[{"metadata":{"name":"`, then: strings.Repeat("x", 1<<16)}
-	if _, err := decodeList(object, none); !errors.Is(err, errObjectTooLarge) || object.read > maxObject+1<<10 {
+	object := &endless{head: `{"items":[{"metadata":{"name":"`, then: strings.Repeat("x", 1<<12)}
+	if _, err := decodeList(object, small, none); !errors.Is(err, errObjectTooLarge) || int64(object.read) > small.object+1<<10 {
 		t.Errorf("an object: %d bytes, %v", object.read, err)
 	}
-	items := &endless{head: `{"items":[`, then: `{"metadata":{"name":"` + strings.Repeat("x", 1<<20) + `"}},`}
-	if _, err := decodeList(items, none); !errors.Is(err, errPageTooLarge) || items.read > maxPage {
+	items := &endless{head: `{"items":[`, then: `{"metadata":{"name":"` + strings.Repeat("x", 1<<15) + `"}},`}
+	if _, err := decodeList(items, small, none); !errors.Is(err, errPageTooLarge) || int64(items.read) > small.page {
 		t.Errorf("items: %d bytes, %v", items.read, err)
 	}
-	space := &endless{head: `{`, then: strings.Repeat(" ", 1<<16)}
-	if _, err := decodeList(space, none); !errors.Is(err, errObjectTooLarge) {
+	space := &endless{head: `{`, then: strings.Repeat(" ", 1<<12)}
+	if _, err := decodeList(space, small, none); !errors.Is(err, errObjectTooLarge) {
 		t.Errorf("white space: %v", err)
 	}
 	// Many objects of a watch, each of them small.
 	var stream bytes.Buffer
 	for range 3 {
-		stream.WriteString(`{"type":"ADDED","object":"` + strings.Repeat("x", maxObject-100) + `"}` + "\n")
+		stream.WriteString(`{"type":"ADDED","object":"` + strings.Repeat("x", int(small.object)-100) + `"}` + "\n")
 	}
-	s := newStream(&stream, 0)
+	s := newStream(&stream, small)
 	for i := range 3 {
 		if err := s.value(&event{}); err != nil {
 			t.Errorf("event %d: %v", i, err)
@@ -91,7 +91,7 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte(`{"items":null}`))
 	f.Add([]byte(`{"metadata":{"resourceVersion":5}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := decodeList(bytes.NewReader(text), func(thing) error { return nil })
+		p, err := decodeList(bytes.NewReader(text), usual, func(thing) error { return nil })
 		if err == nil && p.ResourceVersion == "" {
 			t.Error("neither a version nor an error")
 		}
@@ -104,7 +104,7 @@ func FuzzWatch(f *testing.F) {
 	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`))
 	f.Add([]byte(`{"type":"DELETED","object":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s := newStream(bytes.NewReader(text), 0)
+		s := newStream(bytes.NewReader(text), usual)
 		calls := told[thing]{
 			object: func(_ string, o thing) {
 				if o.Metadata.Name == "" || o.Metadata.ResourceVersion == "" {

@@ -193,8 +193,8 @@ func TestFollow(t *testing.T) {
 		},
 		"an object that is too large is said": func(w *world) {
 			w.after(time.Second)
-			w.Put(object("a", strings.Repeat("x", maxObject)))
-			w.after(5 * time.Minute)
+			w.Put(object("a", strings.Repeat("x", int(small.object))))
+			w.after(time.Hour)
 			if s := w.box.state(); s.Up || !strings.Contains(s.Problem, errObjectTooLarge.Error()) {
 				w.Errorf("state %+v", s)
 			}
@@ -316,8 +316,8 @@ func TestTooLargeForOneAnswer(t *testing.T) {
 				return false
 			}
 			fmt.Fprint(rw, `{"metadata":{"resourceVersion":"7"},"items":[`)
-			filler := `{"metadata":{"name":"x"},"spec":{"colour":"` + strings.Repeat("x", 1<<20) + `"}},`
-			for range maxPage>>20 + 1 {
+			filler := `{"metadata":{"name":"x"},"spec":{"colour":"` + strings.Repeat("x", 1<<15) + `"}},`
+			for range small.page>>15 + 1 {
 				fmt.Fprint(rw, filler)
 			}
 			return true

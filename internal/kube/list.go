@@ -65,7 +65,7 @@ func listPage[T Kind](ctx context.Context, c *Client, q Query, params map[string
 		return page{}, err
 	}
 	defer done(resp.Body)
-	p, err := decodeList(resp.Body, func(object T) error {
+	p, err := decodeList(resp.Body, c.config.limits, func(object T) error {
 		if object.Meta().Name == "" {
 			return errors.New("an object without a name: this is no Kubernetes API")
 		}

@@ -57,7 +57,7 @@ func watch[T Kind](ctx context.Context, c *Client, q Query, version string, t to
 	t.opened()
 	idle := time.AfterFunc(idleLimit, func() { cancel(errIdle) })
 	defer idle.Stop()
-	s := newStream(resp.Body, 0)
+	s := newStream(resp.Body, limits{object: c.config.limits.object})
 	for {
 		var e event
 		if err := s.value(&e); err != nil {

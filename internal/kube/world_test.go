@@ -107,6 +107,9 @@ type world struct {
 	begin  func() // of the following; at the first passing of time
 }
 
+// small are limits that are soon reached.
+var small = limits{object: 64 << 10, page: 1 << 20}
+
 // inWorld runs a test with a server that one can only reach within the test.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
@@ -115,7 +118,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		srv := &http.Server{Handler: w.Server, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 		go func() { _ = srv.Serve(w.wire) }()
 		var err error
-		w.client, err = NewClient(Config{Server: "http://127.0.0.1:6443", Logger: slog.New(slog.NewTextHandler(w.log, nil)), dial: w.wire.dial})
+		w.client, err = NewClient(Config{Server: "http://127.0.0.1:6443", Logger: slog.New(slog.NewTextHandler(w.log, nil)), dial: w.wire.dial, limits: small})
 		if err != nil {
 			t.Fatal(err)
 		}
