@@ -152,3 +152,38 @@ func TestCredentialsOfNobody(t *testing.T) {
 		})
 	}
 }
+
+// TestNoSecondHostEngine sees that an installation without a word reads what is there, and that a host engine of the
+// exporter's own, which would take profiling from the GPU operator's, comes only when it is asked for (DEP-05).
+func TestNoSecondHostEngine(t *testing.T) {
+	for name, c := range map[string]struct {
+		values          string
+		child, embedded bool
+	}{
+		"without a word":        {"{}", false, false},
+		"with the child behind": {"dcgm: {image: dcgm}", true, false},
+		"DCGM alone":            {"{config: {gpu: {source: dcgm}}, dcgm: {image: dcgm}}", true, false},
+		"an engine of its own":  {"{config: {gpu: {source: dcgm, dcgm: {embedded: true, address: null}}}, dcgm: {libraryHostPath: /opt/dcgm}}", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values, err := chartutil.ReadValues([]byte(c.values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := rendered(values, release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(stream(files))
+			if got := strings.Contains(text, "-dcgm\""); got != c.child {
+				t.Errorf("the image has the child in it: %v", got)
+			}
+			if got := strings.Contains(text, "embedded: true"); got != c.embedded {
+				t.Errorf("a host engine inside the child: %v", got)
+			}
+			if got := strings.Contains(text, "nvidia-dcgm.gpu-operator.svc:5555"); got == c.embedded {
+				t.Errorf("the GPU operator's host engine is named: %v", got)
+			}
+		})
+	}
+}

@@ -35,6 +35,7 @@ var charts = []expect{
 	{name: "dra", root: true, slices: true, hostPaths: []string{podResources}},
 	{name: "everything", root: true, slices: true, hostPaths: []string{"/var/data/kubelet/pod-resources", "/etc/goodput-targets"},
 		given: []string{"Secret/goodput-system/engine-token"}, tolerated: "dedicated=inference", behind: true},
+	{name: "https", given: []string{"Secret/goodput-system/web"}},
 	{name: "monitoring"},
 	{name: "namespaces", given: []string{"Secret/goodput-system/engine-token"}},
 	{name: "networkpolicy"},

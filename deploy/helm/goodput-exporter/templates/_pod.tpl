@@ -1,6 +1,7 @@
 {{/* The pod of both modes. */}}
 {{- define "goodput-exporter.podTemplate" -}}
 {{- $facts := include "goodput-exporter.facts" . | fromJson -}}
+{{- $scheme := ternary ", scheme: HTTPS" "" (eq .Values.web.scheme "https") -}}
 metadata:
   labels:
     {{- include "goodput-exporter.podLabels" . | nindent 4 }}
@@ -63,11 +64,11 @@ spec:
         - {name: otlp-grpc, containerPort: {{ . }}, protocol: TCP}
         {{- end }}
       livenessProbe:
-        httpGet: {path: /-/healthy, port: metrics}
+        httpGet: {path: /-/healthy, port: metrics{{ $scheme }}}
         periodSeconds: 20
         timeoutSeconds: 5
       readinessProbe:
-        httpGet: {path: /-/ready, port: metrics}
+        httpGet: {path: /-/ready, port: metrics{{ $scheme }}}
         periodSeconds: 5
         timeoutSeconds: 3
       resources:
@@ -119,7 +120,7 @@ A running exporter does not look at its configuration again by itself. The sum m
 {{- define "goodput-exporter.podAnnotations" -}}
 {{- $own := dict "kubectl.kubernetes.io/default-container" "goodput-exporter" "checksum/config" (include "goodput-exporter.config" . | sha256sum) -}}
 {{- if .Values.prometheusAnnotations -}}
-{{- $own = merge $own (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9810" "prometheus.io/path" "/metrics") -}}
+{{- $own = merge $own (dict "prometheus.io/scrape" "true" "prometheus.io/port" "9810" "prometheus.io/path" "/metrics" "prometheus.io/scheme" .Values.web.scheme) -}}
 {{- end -}}
 {{- mergeOverwrite (deepCopy .Values.podAnnotations) $own | toYaml -}}
 {{- end }}
