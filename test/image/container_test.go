@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -17,6 +18,7 @@ const nobody = 65532
 // container does what a runtime does with an image: in name spaces of its own it makes the root read-only and its own, gives up
 // root, and runs the command. It does not come back. What cannot be done ends it with status 125, as with Docker.
 func container() {
+	runtime.LockOSThread() // of which privileges are forbidden, and which becomes the command
 	dir := os.Getenv(asContainer)
 	steps := []struct {
 		what string
