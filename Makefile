@@ -7,6 +7,7 @@ BIN         := bin/goodput-exporter
 DCGM_BIN    := bin/goodput-dcgm
 COLLECTOR   := bin/otel-collector
 FUZZTIME    ?= 10s
+DOCKER      ?= docker
 PROMTOOL    ?= $(shell command -v promtool)
 
 # Where `make live` installs its engine, outside the tree, and where it leaves what it saw (empty: nowhere).
@@ -25,7 +26,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build build-dcgm test browser rules otlp week mutants live lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build build-dcgm image test browser rules otlp week mutants live lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +39,11 @@ demo-check: build ## Start the demo, read one of its engines, stop it
 
 build: ## Build the static binary, bin/goodput-exporter
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/goodput-exporter
+
+# Any program that builds as docker does: make image DOCKER=podman. Bases come from a registry; test/image needs none.
+image: ## Build the images goodput-exporter:VERSION and goodput-exporter:VERSION-dcgm with DOCKER
+	$(DOCKER) build --build-arg=VERSION='$(VERSION)' --build-arg=REVISION='$(REVISION)' -t goodput-exporter:$(VERSION) .
+	$(DOCKER) build --target=dcgm --build-arg=VERSION='$(VERSION)' --build-arg=REVISION='$(REVISION)' -t goodput-exporter:$(VERSION)-dcgm .
 
 # It must bind symbols lazily, against what hardened toolchains do by default: docs/dcgm.md.
 build-dcgm: ## Build the child that reads DCGM, bin/goodput-dcgm; it needs gcc, and glibc where it runs
