@@ -56,10 +56,12 @@ func engineGPUThrottle() *timeseries.PanelBuilder {
 	}, polled, query{notShared(rate(perStep, pick(catalog.GPUThrottle)), catalog.LabelReason), "{{engine}} {{gpu}} {{reason}}"})
 }
 
-// notShared is of the GPUs that one engine has alone, so that its name can stand beside several lines of one GPU.
+// notShared is of the GPUs that one engine has alone, so that its name can stand beside several lines of one GPU. Two
+// exporters may tell of a GPU and call its engine by two names: then it stands under one of them, since a join of many with
+// many is an error.
 func notShared(e, more string) string {
-	return aggregate("max", catalog.LabelGPU+", "+more, e) + " * on (" + catalog.LabelGPU + ") group_left (" + catalog.LabelEngine + ") " +
-		aggregate("max", catalog.LabelEngine+", "+catalog.LabelGPU, pick(catalog.GPUInfo, ofEngine, catalog.LabelShared+`=""`))
+	return aggregate("max", catalog.LabelGPU+", "+more, e) + " * on (" + catalog.LabelGPU + ") group_left (" + catalog.LabelEngine + ") topk by (" + catalog.LabelGPU + ") (1, " +
+		aggregate("max", catalog.LabelEngine+", "+catalog.LabelGPU, pick(catalog.GPUInfo, ofEngine, catalog.LabelShared+`=""`)) + ")"
 }
 
 func engineGPUErrors() *table.PanelBuilder {
