@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,6 +20,10 @@ func TestGenerateDashboards(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
+		}
+		// kubectl apply keeps a ConfigMap's text in an annotation, for which there is this much room.
+		if quoted, err := json.Marshal(string(got)); err != nil || len(quoted) > 250<<10 {
+			t.Errorf("%s takes %d bytes in a ConfigMap, of 256 KiB: %v", name, len(quoted), err)
 		}
 		for _, committed := range []string{"../../dashboards", "../../deploy/kustomize/components/grafana"} {
 			want, err := os.ReadFile(filepath.Join(committed, name))
