@@ -14,6 +14,10 @@ PROMTOOL    ?= $(shell command -v promtool)
 VLLM_ENV    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/goodput-exporter/vllm-0.32.0
 LIVE_KEEP   ?=
 
+# Where `make cluster` keeps its kube-apiserver and etcd, outside the tree.
+KUBE_VERSION := v1.36.3
+KUBE         ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/goodput-exporter/kube-$(KUBE_VERSION)
+
 # The page that the exporter's tests compare with, and what promtool may say of it: the series counts layouts of
 # histograms, so the word is its subject and not its type.
 PAGE        := exporter/testdata/page.prom
@@ -26,7 +30,7 @@ REVISION    ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check build build-dcgm image test browser rules otlp week mutants live lint generate check-generated bench fuzz clean
+.PHONY: help demo demo-check build build-dcgm image test browser rules otlp week mutants live cluster lint generate check-generated bench fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +82,10 @@ mutants: ## Make every alert wrong in every way that is known, and see whether i
 live: build ## Install a real vLLM in VLLM_ENV (6 GB), run the exporter on it under load, and hold what it says against the truth
 	test/live/install $(VLLM_ENV)
 	$(GO) run ./test/live -env $(VLLM_ENV) -exporter $(BIN) -keep '$(LIVE_KEEP)'
+
+cluster: build ## Build a real kube-apiserver and etcd in KUBE (once, a quarter of an hour), and try discovery and the manifests on them
+	test/cluster/build $(KUBE) $(KUBE_VERSION)
+	cd test/cluster && $(GO) vet ./... && GOODPUT_KUBE=$(KUBE) GOODPUT_EXPORTER=$(abspath $(BIN)) $(GO) test -count=1 -timeout 30m ./...
 
 lint: ## gofmt, go vet, staticcheck, and promtool on the golden metrics page
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | xargs -r ls -d 2>/dev/null)); \
