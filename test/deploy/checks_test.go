@@ -2,7 +2,10 @@ package deploy
 
 import (
 	"fmt"
+	"sync"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 // check finds what is wrong with a world, by a name that mutants refer to.
@@ -51,40 +54,60 @@ type complain []string
 
 func (c *complain) f(format string, args ...any) { *c = append(*c, fmt.Sprintf(format, args...)) }
 
-func TestKustomize(t *testing.T) {
-	fsys := inMemory(t)
-	for _, b := range builds {
-		t.Run(b.name, func(t *testing.T) {
-			text, err := kustomized(fsys, b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			holds(t, b.expect, text)
-		})
-	}
-}
-
-func TestHelm(t *testing.T) {
-	for _, e := range charts {
-		t.Run(e.name, func(t *testing.T) {
-			files, err := rendered(setOfValues(t, e.name), release)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.instance = release
-			holds(t, e, stream(files))
-		})
-	}
-}
-
-// holds decodes a world and applies every check to it.
-func holds(t *testing.T, e expect, text []byte) {
+// worlds are all that are tried. They are made once, and nobody may change them.
+func worlds(t *testing.T) []*world {
 	t.Helper()
-	w, err := decoded(e, text)
+	found, err := once()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range complaints(w) {
-		t.Error(c)
+	return found
+}
+
+var once = sync.OnceValues(func() ([]*world, error) {
+	var found []*world
+	fsys, err := inMemory()
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range builds {
+		text, err := kustomized(fsys, b)
+		if err != nil {
+			return nil, err
+		}
+		b.name = "kustomize " + b.name
+		w, err := decoded(b.expect, text)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, w)
+	}
+	for _, e := range charts {
+		values, err := chartutil.ReadValuesFile("testdata/helm/" + e.name + ".values.yaml")
+		if err != nil {
+			return nil, err
+		}
+		files, err := rendered(values, release)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.name, err)
+		}
+		e.name, e.instance = "Helm "+e.name, release
+		w, err := decoded(e, stream(files))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, w)
+	}
+	return found, nil
+})
+
+// TestWorlds applies every check to every world.
+func TestWorlds(t *testing.T) {
+	for _, w := range worlds(t) {
+		t.Run(w.name, func(t *testing.T) {
+			for _, c := range complaints(w) {
+				t.Error(c)
+			}
+		})
 	}
 }

@@ -14,14 +14,13 @@ import (
 // misconfigured.
 type settings struct {
 	Engines struct {
-		Kubernetes *struct {
+		Kubernetes struct {
 			Scope       string
 			Namespaces  []string
 			Selectors   []string
 			Ports       []any
 			Annotations bool
 		}
-		Files []string
 	}
 	GPU struct {
 		Source     string
@@ -80,11 +79,10 @@ func readFacts(text string) (*facts, error) {
 		return nil, err
 	}
 	_, f.pods = engines.Engines["kubernetes"]
-	if k := f.Engines.Kubernetes; k != nil {
-		f.namespaces = slices.Clone(k.Namespaces)
-		if k.Scope != "" {
-			f.scope = k.Scope
-		}
+	k := f.Engines.Kubernetes
+	f.namespaces = slices.Clone(k.Namespaces)
+	if k.Scope != "" {
+		f.scope = k.Scope
 	}
 	source := f.GPU.Source
 	f.page = f.pods && f.scope == "node" && f.GPU.URL == "" && (source == "" || source == "auto" || source == "dcgm-exporter")

@@ -69,10 +69,9 @@ func kustomized(fsys filesys.FileSystem, b build) ([]byte, error) {
 }
 
 // inMemory is a copy of deploy/kustomize.
-func inMemory(t testing.TB) filesys.FileSystem {
-	t.Helper()
+func inMemory() (filesys.FileSystem, error) {
 	fsys := filesys.MakeFsInMemory()
-	err := filepath.WalkDir(base, func(p string, d fs.DirEntry, err error) error {
+	return fsys, filepath.WalkDir(base, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -86,6 +85,12 @@ func inMemory(t testing.TB) filesys.FileSystem {
 		}
 		return fsys.WriteFile(path.Join("/", filepath.ToSlash(name)), text)
 	})
+}
+
+// copied is the same in a test.
+func copied(t *testing.T) filesys.FileSystem {
+	t.Helper()
+	fsys, err := inMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +132,7 @@ func TestEveryKustomizationIsBuilt(t *testing.T) {
 // TestAComponentOfAnotherKindIsRefused: what patches the DaemonSet says so where there is none, instead of doing nothing.
 func TestAComponentOfAnotherKindIsRefused(t *testing.T) {
 	for _, c := range []string{"podres", "dcgm", "otlp"} {
-		if _, err := kustomized(inMemory(t), build{over: "central", components: []string{c}}); err == nil || !strings.Contains(err.Error(), "DaemonSet") {
+		if _, err := kustomized(copied(t), build{over: "central", components: []string{c}}); err == nil || !strings.Contains(err.Error(), "DaemonSet") {
 			t.Errorf("%s over central: %v", c, err)
 		}
 	}

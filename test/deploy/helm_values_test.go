@@ -1,0 +1,133 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
+)
+
+// TestTypos gives the chart values with mistakes. Each is refused, and what is said names the key that is wrong.
+func TestTypos(t *testing.T) {
+	for name, c := range map[string]struct{ values, says string }{
+		"a value that is not there":                {"{podMonitors: {enabled: true}}", "'podMonitors'"},
+		"a value one level down":                   {"{podMonitor: {enable: true}}", "'enable'"},
+		"a value two levels down":                  {"{networkPolicy: {egress: {port: []}}}", "'port'"},
+		"a key of the configuration":               {"{config: {slo: []}}", "'slo'"},
+		"a key deep in the configuration":          {"{config: {engines: {kubernetes: {selector: [app=vllm]}}}}", "'selector'"},
+		"a key of an objective":                    {"{config: {slos: [{name: a, clauses: {ttft: 1s}, objectives: 0.9}]}}", "'objectives'"},
+		"text for a switch":                        {"{podMonitor: {enabled: \"yes\"}}", "/podMonitor/enabled"},
+		"a mapping for a list":                     {"{extraTolerations: {key: a}}", "/extraTolerations"},
+		"another mode":                             {"{mode: nodes}", "/mode"},
+		"a level of the log that is none":          {"{log: {level: verbose}}", "/log/level"},
+		"a toleration with a typo":                 {"{extraTolerations: [{key: a, operation: Exists}]}", "'operation'"},
+		"a policy of pulling that is none":         {"{image: {pullPolicy: Sometimes}}", "/image/pullPolicy"},
+		"a name for the chart, which is its own":   {"{nameOverride: goodput}", "'nameOverride'"},
+		"Secrets by their content":                 {"{secrets: [{token: abc}]}", "/secrets/0"},
+		"a limit on memory that is a list":         {"{resources: {limits: {memory: [256Mi]}}}", "/resources/limits/memory"},
+		"a label that is no text":                  {"{podLabels: {a: {b: c}}}", "/podLabels/a"},
+		"a strategy of another kind of workload":   {"{updateStrategy: {type: Recreate}}", "/updateStrategy/type"},
+		"a number of seconds that is none":         {"{terminationGracePeriodSeconds: soon}", "/terminationGracePeriodSeconds"},
+		"a tag that is a number, as YAML reads it": {"{image: {tag: 1.2}}", "/image/tag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values, err := chartutil.ReadValues([]byte(c.values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := rendered(values, release); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("says %v, want something about %s", err, c.says)
+			}
+		})
+	}
+}
+
+// TestSchemaKnowsEveryValue: what values.yaml has by default is in the schema, with a type that the default has; a value that
+// was forgotten there could not be set by anybody.
+func TestSchemaKnowsEveryValue(t *testing.T) {
+	var schema struct {
+		AdditionalProperties bool
+		Properties           map[string]any
+	}
+	if err := yaml.Unmarshal(read(t, chart+"/values.schema.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	values, err := chartutil.ReadValues(read(t, chart+"/values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(schema.Properties, "global") // Helm's own, for a chart that has this one inside
+	there, known := slices.Sorted(maps.Keys(values)), slices.Sorted(maps.Keys(schema.Properties))
+	if !slices.Equal(there, known) || schema.AdditionalProperties || len(there) < 30 {
+		t.Errorf("values.yaml has %v\nthe schema has %v", there, known)
+	}
+}
+
+// TestNotes: whoever sees no pod or no engine is told where to look (DEP-01).
+func TestNotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		values string
+		says   []string
+		never  []string
+	}{
+		"by default": {"{}", []string{
+			"DESIRED is 0", "nvidia.com/gpu.present", "goodput-exporter/node=true", "extraTolerations", "TAINTS",
+			"0 engines", "goodput-exporter/engine=true", "kubectl get pods -A -l", "port-forward daemonset/goodput-exporter 9810", "ErrImagePull", "podMonitor.enabled=true"}, nil},
+		"in a central installation": {"{mode: central}", []string{"0 engines", "deployment/goodput-exporter"}, []string{"DESIRED"}},
+		"with selectors of one's own": {"{config: {engines: {kubernetes: {selectors: [tier=llm]}}}}",
+			[]string{"tier=llm", "config.engines.kubernetes.selectors"}, []string{"model.aibrix.ai/name"}},
+		"where only some namespaces are looked at": {"{config: {engines: {kubernetes: {namespaces: [serving]}}, gpu: {source: none}}}", []string{"serving"}, nil},
+		"with an image that has a place":           {"{image: {repository: registry.example/goodput-exporter}}", nil, []string{"ErrImagePull"}},
+		"with a monitor":                           {"{podMonitor: {enabled: true}}", []string{"podMonitorSelector"}, []string{"Not yet"}},
+		"with rules for other objectives":          {"{prometheusRule: {enabled: true}, podMonitor: {enabled: true}, config: {slos: [{name: a, clauses: {ttft: 1s}, objective: 0.9}]}}", []string{"WARNING", "generate rules"}, nil},
+		"with rules and no monitor":                {"{prometheusRule: {enabled: true}}", []string{"WARNING", "job goodput-exporter"}, nil},
+		"with spans":                               {`{config: {spans: {listen: ":4318"}}}`, []string{"goodput-exporter-otlp.goodput-system.svc", "engine-flags"}, []string{"4317"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values, err := chartutil.ReadValues([]byte(c.values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := rendered(values, release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := files["goodput-exporter/templates/NOTES.txt"]
+			for _, want := range c.says {
+				if !strings.Contains(notes, want) {
+					t.Errorf("%q is not said in\n%s", want, notes)
+				}
+			}
+			for _, never := range c.never {
+				if strings.Contains(notes, never) {
+					t.Errorf("%q is said in\n%s", never, notes)
+				}
+			}
+		})
+	}
+}
+
+// TestReleasesOfAnyNameRender: names are cut where Kubernetes has no room for them, and stay names.
+func TestReleasesOfAnyNameRender(t *testing.T) {
+	values := setOfValues(t, "everything")
+	delete(values, "fullnameOverride")
+	values["podLabels"] = map[string]any{}
+	for _, name := range []string{"a", "goodput", "goodput-exporter-east", strings.Repeat("a", 53), strings.Repeat("a", 40) + "-goodput-exporter"[:13]} {
+		files, err := rendered(values, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := decoded(expect{name: name, instance: name, given: []string{"Secret/goodput-system/engine-token"}}, stream(files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, find := range []func(*world) complain{misnamed, mislabelled, dangling, selectsNothing, unknownPorts, wrongJob} {
+			for _, c := range find(w) {
+				t.Errorf("%s: %s", name, c)
+			}
+		}
+	}
+}
