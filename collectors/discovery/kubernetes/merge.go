@@ -101,6 +101,15 @@ func stale(all []*verdict) map[*verdict]string {
 	return lost
 }
 
+// is reports whether a pod is to be treated as it was before; nil is one that no selector matches.
+func (v *verdict) is(was *verdict) bool {
+	if v == nil || was == nil {
+		return v == was
+	}
+	return v.uid == was.uid && v.created.Equal(was.created) && v.started.Equal(was.started) && v.host == was.host && v.ip == was.ip &&
+		v.state == was.state && v.why == was.why && same(v.targets, was.targets)
+}
+
 // same reports whether two lists name the same targets in the same way.
 func same(a, b []discovery.Found) bool {
 	return slices.EqualFunc(a, b, func(a, b discovery.Found) bool {

@@ -38,7 +38,6 @@ func (s *space) Put(p pod) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.put(&p, s.pods)
-	s.of.dirty = true
 }
 
 // put takes in one pod, whose last verdict is in before. Nothing of the pod itself is kept.
@@ -54,11 +53,16 @@ func (s *space) put(p *pod, before map[podName]*verdict) {
 	} else {
 		delete(s.exporters, name)
 	}
-	v, selected := w.rules.judge(p, before[name])
+	was := before[name]
+	v, selected := w.rules.judge(p, was)
 	if selected && (len(w.config.Namespaces) == 0 || slices.Contains(w.config.Namespaces, name.namespace)) {
 		s.pods[name] = v
 	} else {
+		v = nil
 		delete(s.pods, name)
+	}
+	if !v.is(was) { // most changes of a pod change nothing here
+		w.dirty = true
 	}
 }
 

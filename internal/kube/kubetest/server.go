@@ -28,6 +28,7 @@ type Server struct {
 	version int
 	objects map[string]Object // by namespace/name
 	log     []event           // that a watch may begin before
+	floor   int               // what came before this version is forgotten
 	changed chan struct{}     // closed at the next change
 	broken  chan struct{}     // closed when all connections are to break
 	fault   func(w http.ResponseWriter, r *http.Request) bool
@@ -99,12 +100,15 @@ func (s *Server) happened(kind string, o Object) {
 	s.changed = make(chan struct{})
 }
 
-// Forget is what compaction does: a watch can begin at the version of now or later only.
+// Forget is what compaction does: a watch can begin at the version of now or later only. One that is open and has not been told everything
+// ends with an error.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	s.log = nil
+	s.log, s.floor = nil, s.version
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // Break breaks the connections of all watches, within an event where they are writing one.
@@ -242,7 +246,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, in func(string, O
 	at, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	s.mu.Lock()
 	s.open++
-	forgotten := at < s.version && (len(s.log) == 0 || s.log[0].version > at+1)
+	forgotten := at < s.floor
 	s.mu.Unlock()
 	defer func() { s.mu.Lock(); s.open--; s.mu.Unlock() }()
 	if err != nil || forgotten {
@@ -254,7 +258,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, in func(string, O
 	enc := json.NewEncoder(w)
 	for {
 		s.mu.Lock()
-		changed, broken := s.changed, s.broken
+		changed, broken, forgotten := s.changed, s.broken, at < s.floor
 		var due []event
 		for _, e := range s.log {
 			if e.version > at {
@@ -262,6 +266,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, in func(string, O
 			}
 		}
 		s.mu.Unlock()
+		if forgotten {
+			_ = enc.Encode(map[string]any{"type": "ERROR", "object": Status(http.StatusGone, "Expired", "the watch has been too slow")})
+			return
+		}
 		for _, e := range due {
 			at = e.version
 			if e.object["spec"] != nil && (!in(e.namespace, e.object) || !onNode(r, e.object)) {
