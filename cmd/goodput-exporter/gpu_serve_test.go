@@ -97,3 +97,33 @@ func TestANodeWithoutGPUsIsQuiet(t *testing.T) {
 		}
 	}
 }
+
+// TestABrokenFileOfThePagesAccessIsCounted: as one of an engine's access is.
+func TestABrokenFileOfThePagesAccessIsCounted(t *testing.T) {
+	var up atomic.Bool
+	up.Store(true)
+	engine := servedPage(t, "../../testdata/samples/vllm-v1-0.11.prom", &up)
+	page := servedPage(t, "../../collectors/gpu/testdata/samples/dcgm-exporter-4.8.prom", &up)
+	token := writeFile(t, "token", "s3cret\n")
+	p := serveProgram(t, fast+fmt.Sprintf("slos: [{name: chat, clauses: {ttft: 250ms}, objective: 0.95}]\nengines: {targets: [{id: a, url: %q}]}\ngpu: {source: dcgm-exporter, interval: 1s, url: %q, access: {bearer_token_file: %q}}\n", engine, page, token))
+	p.shows(`goodput_gpu_source_up{source="dcgm-exporter"} 1`)
+	if err := os.WriteFile(token, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	body := p.shows("goodput_access_files_broken 1")
+	if !strings.Contains(body, `goodput_gpu_source_up{source="dcgm-exporter"} 1`) {
+		t.Error("what the file held before does not hold")
+	}
+	if err := os.WriteFile(token, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.shows("goodput_access_files_broken 0")
+	for _, says := range []string{"certificate or key cannot be used", "can be used again"} {
+		if n := strings.Count(p.logs.String(), says); n != 1 {
+			t.Errorf("%q is logged %d times", says, n)
+		}
+	}
+	if strings.Contains(p.logs.String(), "s3cret") {
+		t.Error("the log has the secret")
+	}
+}

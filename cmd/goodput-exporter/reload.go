@@ -32,6 +32,7 @@ type served struct {
 	now      *generation // written to by a reload only
 	ok       bool        // the last reading of the file is what holds
 	reloaded time.Time   // when what holds was read
+	broken   []string    // files of accesses that could not be used, as last seen
 }
 
 // loadServed reads a configuration that there is something to poll in.
@@ -176,7 +177,7 @@ func (s *served) inputs() exporter.Inputs {
 	defer s.mu.Unlock()
 	taken, broken := s.spans.stats()
 	in := exporter.Inputs{
-		ReloadOK: s.ok, Reloaded: s.reloaded, TargetsRefused: s.now.targets.Refused(), AccessFilesBroken: len(s.now.fetcher.BrokenFiles()) + len(broken), Spans: taken,
+		ReloadOK: s.ok, Reloaded: s.reloaded, TargetsRefused: s.now.targets.Refused(), AccessFilesBroken: s.brokenFiles(broken), Spans: taken,
 	}
 	if s.now.files != nil {
 		_, in.TargetFilesBroken = s.now.files.Files()

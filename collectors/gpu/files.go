@@ -85,3 +85,16 @@ func filesOf(gpus []fact.GPU) map[string]string {
 	}
 	return cards
 }
+
+// BrokenFiles are those of the source below.
+func (f *Files) BrokenFiles() []string { return brokenFiles(f.Source) }
+
+// BrokenFiles are those of the page, whether it is the choice or not: it is looked at in any case.
+func (a *Auto) BrokenFiles() []string { return brokenFiles(a.page) }
+
+func brokenFiles(s Source) []string {
+	if b, ok := s.(interface{ BrokenFiles() []string }); ok {
+		return b.BrokenFiles()
+	}
+	return nil
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
@@ -44,14 +46,65 @@ type door struct {
 	client        *http.Client
 	built         [sha256.Size]byte // of the files that client was made with
 	authorization string
+
+	broken atomic.Pointer[[]string] // paths, after the last opening
 }
 
 // open returns what one request goes through. A URL that has a user does not need the credentials of files.
 func (d *door) open(hasUser bool) (*http.Client, string, *failure) {
-	if err := d.refresh(hasUser); err != nil && d.client == nil {
+	err := d.refresh(hasUser)
+	broken := []string{}
+	if err != nil {
+		broken = d.unusable(hasUser)
+	}
+	d.broken.Store(&broken)
+	if err != nil && d.client == nil {
 		return nil, "", fail(fact.ReasonAuth, "%v; nothing was sent", err)
 	}
 	return d.client, d.authorization, nil
+}
+
+// unusable lists the files that cannot be used. A certificate and its key are two files, of which either may be the one.
+func (a *Access) unusable(hasUser bool) []string {
+	var paths []string
+	check := func(of func([]byte) error, files ...string) {
+		var all []byte
+		for _, path := range files {
+			text, err := accessfile.Read(path)
+			if all = append(append(all, text...), '\n'); err != nil {
+				paths = append(paths, path)
+				return
+			}
+		}
+		if of(all) != nil {
+			paths = append(paths, files...)
+		}
+	}
+	line := func(text []byte) error { _, err := accessfile.Line(text); return err }
+	switch {
+	case hasUser:
+	case a.BearerTokenFile != "":
+		check(line, a.BearerTokenFile)
+	case a.Username != "":
+		check(line, a.PasswordFile)
+	}
+	if a.CAFile != "" {
+		check(func(text []byte) error { _, err := accessfile.Authorities(text); return err }, a.CAFile)
+	}
+	if a.CertFile != "" {
+		check(func(text []byte) error { _, err := accessfile.Pair(text, text); return err }, a.CertFile, a.KeyFile)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// BrokenFiles lists, sorted, the files of the page's access that could not be used when they were last needed. It does not
+// wait for a reading.
+func (p *Page) BrokenFiles() []string {
+	if broken := p.door.broken.Load(); broken != nil {
+		return *broken
+	}
+	return nil
 }
 
 func (d *door) refresh(hasUser bool) error {

@@ -88,3 +88,44 @@ func TestAPageIsAtOnePlaceOrLookedFor(t *testing.T) {
 		t.Errorf("got %s", shown(t, r))
 	}
 }
+
+func TestBrokenFilesOfAPagesAccess(t *testing.T) {
+	body := read(t, page48)
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Write(body) })
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good, empty, gone, text := file("good", "x\n"), file("empty", ""), filepath.Join(dir, "gone"), file("text", "no certificate\n")
+	for sentence, c := range map[string]struct {
+		access Access
+		want   string // names, of dir
+	}{
+		"nothing to read":            {Access{}, ""},
+		"a token":                    {Access{BearerTokenFile: good}, ""},
+		"a token that is gone":       {Access{BearerTokenFile: gone}, "gone"},
+		"an empty token":             {Access{BearerTokenFile: empty}, "empty"},
+		"a password that is gone":    {Access{Username: "me", PasswordFile: gone}, "gone"},
+		"authorities that are none":  {Access{BearerTokenFile: good, CAFile: text}, "text"},
+		"a certificate that is gone": {Access{CertFile: gone, KeyFile: text}, "gone"},
+		"a pair that is none":        {Access{CertFile: good, KeyFile: text}, "good text"},
+		"two of them":                {Access{BearerTokenFile: gone, CAFile: text}, "gone text"},
+	} {
+		p := pageAt(t, PageConfig{URL: address, Access: c.access})
+		if p.BrokenFiles() != nil {
+			t.Errorf("%s: broken before it was needed", sentence)
+		}
+		p.Read(t.Context())
+		var names []string
+		for _, path := range NewFiles(p, time.Minute).BrokenFiles() {
+			names = append(names, filepath.Base(path))
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: got %q, want %q", sentence, got, c.want)
+		}
+	}
+}
