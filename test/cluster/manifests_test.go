@@ -213,20 +213,8 @@ func TestManifests(t *testing.T) {
 	for _, component := range components(t) {
 		t.Run("kustomize base with "+component, func(t *testing.T) { judge(t, with(t, "base", component)) })
 	}
-	for _, pattern := range []string{"examples/*.yaml", "helm/goodput-exporter/testdata/*.yaml", "../test/deploy/testdata/*/*.yaml"} {
-		files, err := filepath.Glob(filepath.Join(deploy, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if all := documents(t, file, text); len(all) > 0 && all[0].apiVersion != "" {
-				t.Run(filepath.Base(file), func(t *testing.T) { judge(t, all) })
-			}
-		}
+	for name, all := range files(t) {
+		t.Run(name, func(t *testing.T) { judge(t, all) })
 	}
 	t.Run("a typo is noticed", func(t *testing.T) {
 		for _, m := range with(t, "base") {
@@ -239,6 +227,34 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// files are the examples, and what the chart's tests have rendered with each set of values.
+func files(t *testing.T) map[string][]manifest {
+	t.Helper()
+	all := map[string][]manifest{}
+	for _, pattern := range []string{"examples/*.yaml", "../test/deploy/testdata/helm/*.golden.yaml"} {
+		found, err := filepath.Glob(filepath.Join(deploy, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no file is called %s: %v", pattern, err)
+		}
+		for _, file := range found {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+			if golden, ok := strings.CutSuffix(name, ".golden"); ok {
+				name = "helm " + golden
+			}
+			for _, m := range documents(t, name, text) {
+				if m.apiVersion != "" || !strings.HasPrefix(m.kind, "of ") { // what the chart's tests leave out is like a component's
+					all[name] = append(all[name], m)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // folders are those of deploy/kustomize that can be applied by themselves.
@@ -271,48 +287,4 @@ func components(t *testing.T) (all []string) {
 		all = append(all, filepath.Base(filepath.Dir(file)))
 	}
 	return all
-}
-
-// TestPodSecurity: the namespaces of deploy/ let in the pods that are meant for them, as the server itself judges pods.
-func TestPodSecurity(t *testing.T) {
-	for name, all := range map[string][]manifest{
-		"base":             with(t, "base"),
-		"base with podres": with(t, "base", "podres"),
-		"central":          with(t, "central"),
-		"complete":         with(t, "examples/complete"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCluster(t)
-			c.install(all, "", "Namespace", "ServiceAccount")
-			known := c.paths("v1", "scheduling.k8s.io/v1")
-			for _, m := range all {
-				if m.kind == "PriorityClass" {
-					c.must(c.apply(known, m, false))
-				}
-			}
-			pods := 0
-			for _, m := range all {
-				if m.kind != "DaemonSet" && m.kind != "Deployment" {
-					continue
-				}
-				pods++
-				var o object
-				if err := yaml.Unmarshal(m.text, &o); err != nil {
-					t.Fatal(err)
-				}
-				spec, _ := at(o, "spec", "template", "spec").(object)
-				if err := c.create("/api/v1/namespaces/"+home+"/pods?dryRun=All", object{"metadata": object{"name": "try"}, "spec": spec}); err != nil {
-					t.Errorf("%v: %v", m, err)
-				}
-				spec["hostNetwork"], spec["hostPID"] = true, true
-				err := c.create("/api/v1/namespaces/"+home+"/pods?dryRun=All", object{"metadata": object{"name": "try"}, "spec": spec})
-				if restricted := !strings.Contains(name, "podres") && name != "complete"; (err == nil) == restricted {
-					t.Errorf("%v: a pod in the node's own namespaces: %v", m, err)
-				}
-			}
-			if pods == 0 {
-				t.Error("there is no pod")
-			}
-		})
-	}
 }
