@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -167,5 +168,16 @@ func TestIdentity(t *testing.T) {
 				t.Errorf("from %q", from)
 			}
 		})
+	}
+}
+
+// TestKeepsLittle: of what stands in a pod nothing is kept that is not read.
+func TestKeepsLittle(t *testing.T) {
+	p := decoded(t, podWith(t, edits{"metadata|annotations": `{"kubectl.kubernetes.io/last-applied-configuration": "hunter2", "prometheus.io/port": "8000"}`}))
+	if len(p.Metadata.Annotations) != 1 || p.Metadata.Annotations[portAnnotation] != "8000" {
+		t.Errorf("annotations %v", p.Metadata.Annotations)
+	}
+	if text := fmt.Sprintf("%+v", *p); strings.Contains(text, "hunter2") {
+		t.Errorf("kept is %s", text)
 	}
 }

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goodput-exporter/goodput-exporter/internal/kube"
@@ -13,7 +14,7 @@ type pod struct {
 	Metadata struct {
 		kube.Metadata
 		Labels      map[string]string `json:"labels"`
-		Annotations map[string]string `json:"annotations"`
+		Annotations annotations       `json:"annotations"`
 		Owners      []owner           `json:"ownerReferences"`
 		Created     stamp             `json:"creationTimestamp"`
 		Deleted     stamp             `json:"deletionTimestamp"`
@@ -81,6 +82,27 @@ type containerStatus struct {
 			Code int `json:"exitCode"`
 		} `json:"terminated"`
 	} `json:"state"`
+}
+
+// annotations are those that are read. A pod may have 256 KiB of others, and a list thousands of pods.
+type annotations map[string]string
+
+// UnmarshalJSON drops what is not read.
+func (a *annotations) UnmarshalJSON(text []byte) error {
+	var all map[string]string
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	*a = nil
+	for _, key := range []string{scrapeAnnotation, portAnnotation, pathAnnotation, schemeAnnotation, lwsSize} {
+		if v, there := all[key]; there {
+			if *a == nil {
+				*a = annotations{}
+			}
+			(*a)[key] = strings.Clone(v)
+		}
+	}
+	return nil
 }
 
 // stamp is a time of the API; zero for what is not one.

@@ -52,7 +52,7 @@ const (
 )
 
 // heed does as the annotations say.
-func (r *rules) heed(a map[string]string, engines []*container, w *where) (State, string) {
+func (r *rules) heed(a annotations, engines []*container, w *where) (State, string) {
 	if a[scrapeAnnotation] == "false" {
 		return NoEndpoint, "its annotation " + scrapeAnnotation + " is false"
 	}
