@@ -121,9 +121,9 @@ func (p *selectorParser) compared(key, op string) (requirement, error) {
 	start := p.at
 	value := p.word()
 	if op == ">" || op == "<" {
-		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil || !labelValue(value) {
 			p.at = start
-			return requirement{}, fmt.Errorf("%q is not a whole number, which %s needs", value, op)
+			return requirement{}, fmt.Errorf("%q is not a whole number from 0, which %s needs", value, op)
 		}
 		return requirement{key, op, []string{value}}, nil
 	}
@@ -170,7 +170,7 @@ func (p *selectorParser) key() (string, error) {
 	switch {
 	case key == "":
 		return "", fmt.Errorf("a label's name is missing")
-	case key == "in" || key == "notin" || !labelKey(key):
+	case !labelKey(key):
 		p.at = start
 		return "", fmt.Errorf("%q is not a label's name: write NAME or DOMAIN/NAME", key)
 	}
