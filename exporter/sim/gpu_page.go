@@ -38,6 +38,10 @@ func (w *World) GPUPage(regime GPURegime) []byte {
 	return b
 }
 
+// GPUSampled is when the values of GPUPage were sampled, unix seconds. The next sample is GPUExporter.Interval later; only
+// the first, at the start of the world, is followed sooner.
+func (w *World) GPUSampled() float64 { return w.config.Start + w.gpuPage.at }
+
 func (f *gpuFamily) shown(counters GPUCounters) bool {
 	switch f.from {
 	case AllCounters:

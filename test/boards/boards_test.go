@@ -36,6 +36,10 @@ func TestBoards(t *testing.T) {
 		}
 	})
 	for _, r := range worlds {
+		if r.node != nil {
+			t.Run("what the panels of GPUs show is what the GPUs did", func(t *testing.T) { panelsTellTheTruth(t, r) })
+			t.Run("what qualified work costs by the rules is what the GPUs used for it", func(t *testing.T) { rulesTellTheTruth(t, r) })
+		}
 		if r.coarse == 0 && !r.page {
 			t.Run("numbers are the sums of the judgement windows: "+r.name, func(t *testing.T) { numbersAdd(t, r) })
 		}

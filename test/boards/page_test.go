@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// onePage is the world of GPUs: a replay reads none, so the page that the exporter's own tests hold it to is shown again and
-// again, with counters that grow.
+// onePage is the world of what no simulated GPU has, such as errors of its memory: the page that the exporter's own tests hold it
+// to is shown again and again, with counters that grow.
 const onePage = "a page with GPUs"
 
-// withoutGPUs are all other worlds.
-var withoutGPUs = everywhere[:len(everywhere)-1]
+// withoutGPUs are all worlds but that and the simulated node: a replay reads no GPUs.
+var withoutGPUs = everywhere[:len(everywhere)-2]
 
 // pageOverTime shows the committed page for 20 minutes, scraped as a Prometheus would. Each counter grows by a hundredth of what
 // the page has of it, so that lower ends stay below upper ends. Histograms are left out: GPUs have none.

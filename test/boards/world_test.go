@@ -19,7 +19,7 @@ type world struct {
 	spans     bool   // the recording's spans are taken in, and the objective has classes
 	scenario  string // of the demo; "" for a recording
 	hours     string
-	page      bool // no recording: the exporter's page, with GPUs
+	page      bool // no recording, and asked for GPUs only: the exporter's page, with GPUs, or a simulated node
 	coarse    int  // the world before, but with the samples of every so many seconds; 0 for one of its own
 }
 
@@ -44,6 +44,7 @@ var worlds = []world{
 	{name: "fleet", scenario: "fleet", hours: "0.4"},
 	{name: onceAMinute, coarse: 60},
 	{name: onePage, page: true},
+	{name: simulatedNode, page: true},
 }
 
 // chat is the objective that the recorded engines were driven under.
@@ -63,6 +64,7 @@ type replayed struct {
 	config string
 	pages  string // the recording
 	text   []byte // the exposition, moved
+	node   *node  // of a simulated node
 }
 
 // slot is the time that each world has to itself: that of a block, so that none sees another's labels.
@@ -124,8 +126,14 @@ func makeBlocks(t *testing.T, blocks string, text []byte) {
 
 // replay finds the pages of a world, or makes them, and replays them.
 func (r *replayed) replay(t *testing.T) {
-	if r.page {
+	switch r.name {
+	case onePage:
 		r.text = pageOverTime(t)
+		return
+	case simulatedNode:
+		r.node = newNode(t)
+		r.node.watch(t)
+		r.text = r.node.text.Bytes()
 		return
 	}
 	if r.scenario == "" {
