@@ -84,6 +84,17 @@ func TestPodsOfANode(t *testing.T) {
 	heir := engine("serving", "heir", second.ip)
 	c.add(heir, true)
 	w.becomes(soon, "serving.heir:8000")
+
+	// The same while the one before is being deleted, which takes as long as it is given.
+	c.remove(heir)
+	w.becomes(soon)
+	last := engine("serving", "last", heir.ip)
+	c.add(last, true)
+	w.becomes(soon, "serving.last:8000")
+	c.must(c.runs(heir, true)) // the kubelet goes on reporting of it
+	w.stays(300*time.Millisecond, "serving.last:8000")
+	c.gone(heir)
+	w.stays(300*time.Millisecond, "serving.last:8000")
 	if lists := f.requests(0, "pods", false); len(lists) != 1 {
 		t.Errorf("the pods were listed %d times, want once: %+v", len(lists), lists)
 	}
@@ -323,4 +334,35 @@ func TestTokens(t *testing.T) {
 	f.cut()
 	w.tells(30*time.Second, "401")
 	w.stays(time.Second, "serving.acme:8000", "serving.beta:8000")
+}
+
+// TestAuthorityChanges: the cluster gets certificates from another authority, and tokens signed with another key, while the
+// exporter runs.
+func TestAuthorityChanges(t *testing.T) {
+	c := newCluster(t)
+	c.newAccount()
+	c.allow()
+	c.tokenFile("")
+	c.namespace("serving")
+	c.add(engine("serving", "acme", address(1)), true)
+	w := watch(t, c, newFront(t, c), func(cfg *kubernetes.Config) { cfg.API.Server = c.base })
+	w.becomes(soon, "serving.acme:8000")
+
+	c.server.kill()
+	w.up(10*time.Second, false)
+	old, err := os.ReadFile(c.ca())
+	c.must(err)
+	c.pki = newAuthority(t, c.dir)
+	c.http = c.pki.client()
+	renewed, err := os.ReadFile(c.ca())
+	c.must(err)
+	write(t, c.ca(), string(old)) // the kubelet brings the new one later
+	c.startServer()
+	w.tells(90*time.Second, "certificate")
+	w.stays(time.Second, "serving.acme:8000")
+	write(t, c.ca(), string(renewed))
+	c.tokenFile("")
+	w.up(90*time.Second, true)
+	c.add(engine("serving", "beta", address(2)), true)
+	w.becomes(soon, "serving.acme:8000", "serving.beta:8000")
 }

@@ -43,6 +43,34 @@ func TestServerIsKilled(t *testing.T) {
 	t.Logf("known %v after the server was there", time.Since(begun).Round(100*time.Millisecond))
 }
 
+// TestAnotherServer: of several API servers over one etcd, one takes over where another has died, with nothing listed anew.
+func TestAnotherServer(t *testing.T) {
+	c := newCluster(t)
+	c.newAccount()
+	c.allow()
+	c.tokenFile("")
+	c.namespace("serving")
+	acme := engine("serving", "acme", address(1))
+	c.add(acme, true)
+	f := newFront(t, c)
+	w := watch(t, c, f, nil)
+	w.becomes(soon, "serving.acme:8000")
+	port := freePort(t)
+	c.apiServer(port)
+	c.add(engine("serving", "beta", address(2)), true)
+	w.becomes(soon, "serving.acme:8000", "serving.beta:8000")
+
+	f.lead(port)
+	c.server.kill()
+	c.base = fmt.Sprintf("https://127.0.0.1:%d", port)
+	c.gone(acme)
+	w.becomes(30*time.Second, "serving.beta:8000")
+	w.up(soon, true)
+	if lists := f.requests(0, "pods", false); len(lists) != 1 {
+		t.Errorf("the pods were listed %d times, want once", len(lists))
+	}
+}
+
 // TestServerHangs: a server that takes a request and says nothing is not waited for, for ever.
 func TestServerHangs(t *testing.T) {
 	c := newCluster(t)
