@@ -38,10 +38,10 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 		}
 		unusable := checkSpans(cfg, buffered)
 		checkGPUs(cfg, buffered)
-		if err := errors.Join(unusable, checkFiles(cfg, buffered)); err != nil {
+		if err := errors.Join(unusable, checkFiles(cfg, buffered), checkPods(ctx, cfg, buffered)); err != nil {
 			return errors.Join(err, buffered.Flush())
 		}
-		fmt.Fprintf(buffered, "# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), count(len(cfg.Engines.Targets), "engine"))
+		fmt.Fprintf(buffered, "# %s is valid: %s, %s.\n", configFile, count(len(cfg.SLOs), "objective"), namedEngines(cfg))
 		return buffered.Flush()
 	}
 	pages, err := checkedPages(ctx, cfg, source, notes)
@@ -52,6 +52,15 @@ func runCheck(ctx context.Context, configFile, source string, out, notes io.Writ
 	verdict := lintPages(&text, cfg, pages)
 	fmt.Fprint(buffered, masked(cfg, source, text.String()))
 	return errors.Join(verdict, buffered.Flush())
+}
+
+// namedEngines says how many engines a configuration names, and that there may be others.
+func namedEngines(cfg *config.Config) string {
+	named := count(len(cfg.Engines.Targets), "engine")
+	if cfg.Engines.Kubernetes != nil {
+		named += " and those among pods"
+	}
+	return named
 }
 
 func count(n int, what string) string {

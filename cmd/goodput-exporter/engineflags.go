@@ -121,7 +121,7 @@ func flaggedEngines(cfg *config.Config, wanted string) ([]string, error) {
 		}
 	}
 	switch {
-	case wanted != "" && len(ids) > 0 && !slices.Contains(ids, wanted):
+	case wanted != "" && len(ids) > 0 && cfg.Engines.Kubernetes == nil && !slices.Contains(ids, wanted):
 		return nil, fmt.Errorf("--engine=%s is neither in engines.targets nor in engines.files; there are %s", wanted, strings.Join(ids, ", "))
 	case wanted != "" || len(ids) == 0:
 		return []string{wanted}, nil

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -94,6 +97,114 @@ func TestPodsDefaultsAreTheWatchers(t *testing.T) {
 	} {
 		if !slices.Equal(pair[0], pair[1]) {
 			t.Errorf("%s: %q in the configuration, %q in the watcher", what, pair[0], pair[1])
+		}
+	}
+}
+
+// TestTheAPIServerIsAway: without it at the start the exporter serves, is ready, and says that it does not know; when it goes
+// later the engines found last are polled on.
+func TestTheAPIServerIsAway(t *testing.T) {
+	c := newCluster(t)
+	c.setDown(true)
+	p := serveProgram(t, fast+kubeSLO+c.config(""))
+	waitFor(t, "http://"+p.address+"/-/ready", "ready")
+	body := p.shows(`goodput_discovery_up{source="kubernetes"} 0`)
+	if strings.Contains(body, "goodput_discovery_last_sync") || strings.Contains(body, "goodput_discovery_pods") {
+		t.Error("it says what it cannot know")
+	}
+	waitFor(t, "http://"+p.address+"/", "Kubernetes has not said yet which pods there are")
+
+	c.serve("10.0.0.7:8000", simulatedEngine(t))
+	c.put(testPod{namespace: "ml", name: "acme-0", ip: "10.0.0.7"})
+	c.setDown(false)
+	p.shows(`goodput_engine_up{engine="ml.acme-0:8000"} 1`)
+	p.shows(`goodput_discovery_up{source="kubernetes"} 1`)
+	c.setDown(true)
+	c.remove("ml/acme-0")
+	p.shows(`goodput_discovery_up{source="kubernetes"} 0`)
+	body = p.shows(`goodput_engine_up{engine="ml.acme-0:8000"} 1`)
+	if !strings.Contains(body, `goodput_discovery_pods{state="polled"} 1`) {
+		t.Error("what was found last is not said")
+	}
+	c.setDown(false)
+	waitGone(t, p, `goodput_engine_up{engine="ml.acme-0:8000"}`)
+}
+
+// TestWithoutANodeThereIsARemedy: the program does not start without knowing whose pods are meant.
+func TestWithoutANodeThereIsARemedy(t *testing.T) {
+	t.Setenv(nodeVariable, "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for text, want := range map[string]string{
+		"engines: {kubernetes: {}}\n":                      "set NODE_NAME from spec.nodeName in the pod's manifest, or give node, or scope: cluster",
+		"engines: {kubernetes: {node: n}}\n":               "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod",
+		"engines: {access: {proxy_url: \"http://h:1\"}}\n": "there is no engines.kubernetes, so there is nothing to poll",
+	} {
+		_, err := newServed(writeFile(t, "goodput.yaml", kubeSLO+text+"gpu: {source: none}\n"), slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+// TestThePageOfTheNodesGPUsIsAPods: where pods are looked at, one of them serves the page of the node's GPUs; sources of GPUs
+// that are in use go on over a reload and follow the pods of the configuration that came.
+func TestThePageOfTheNodesGPUsIsAPods(t *testing.T) {
+	c := newCluster(t)
+	text := strings.Replace(slow+kubeSLO+c.config(""), "source: none", "source: dcgm-exporter", 1)
+	s, err := newServed(writeFile(t, "goodput.yaml", text), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
+	located := func(address, why string) {
+		t.Helper()
+		var gotAddress, gotWhy string
+		for range 2000 {
+			if gotAddress, gotWhy = s.now.gpus.located(); gotAddress == address && strings.Contains(gotWhy, why) {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+		t.Errorf("the page is at %q because %q, want %q, %q", gotAddress, gotWhy, address, why)
+	}
+	located("", "no pod on node gpu-1 matches app=nvidia-dcgm-exporter")
+	c.put(testPod{namespace: "gpu-operator", name: "nvidia-dcgm-exporter-x", ip: "10.0.0.9", labels: map[string]string{"app": "nvidia-dcgm-exporter"}, ports: []int{9400}})
+	located("http://10.0.0.9:9400/metrics", "")
+	before := s.now.gpus
+	if err := os.WriteFile(s.file, []byte(strings.Replace(text, "[app=vllm]", "[app=other]", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.reload(); err != nil {
+		t.Fatal(err)
+	}
+	if s.now.gpus != before {
+		t.Error("the source of GPUs was opened anew")
+	}
+	located("http://10.0.0.9:9400/metrics", "")
+	c.remove("gpu-operator/nvidia-dcgm-exporter-x")
+	located("", "no pod on node gpu-1 matches")
+	if len(s.now.targets.Targets()) != 0 {
+		t.Error("it is taken for an engine")
+	}
+	end()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	s.wait()
+}
+
+// TestFlagsOfAPodsEngine: any id may be that of a pod's engine.
+func TestFlagsOfAPodsEngine(t *testing.T) {
+	for text, known := range map[string]bool{"": false, ", kubernetes: {}": true} {
+		cfg, err := config.Parse([]byte(kubeSLO+"engines: {targets: [{id: a, url: \"http://h\"}]"+text+"}\n"), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := flaggedEngines(cfg, "ml.acme-0:8000")
+		if (err == nil) != known || known && !slices.Equal(ids, []string{"ml.acme-0:8000"}) {
+			t.Errorf("%q: %v, %v", text, ids, err)
 		}
 	}
 }
