@@ -64,5 +64,9 @@ func engineBoard() *builder {
 		WithPanel(roundTime()).
 		WithPanel(roundsMissed()).
 		WithPanel(versions()).
-		WithPanel(configuration())
+		WithPanel(configuration()).
+		WithRow(section("How engines are found among pods", "")).
+		WithPanel(found()).
+		WithPanel(followed()).
+		WithPanel(heard())
 }

@@ -30,14 +30,14 @@ func presence() *statetimeline.PanelBuilder {
 	p := states(about{
 		title: "Engines: is the page there, does work move, and in which phase, over time",
 		says: "Up: the last poll brought a page that could be used. Progressing: work is in flight and something moved within a minute; an idle engine progresses. " +
-			"Phase: warming_up until the first judgement window is committed. Red is 0. A gap: the exporter itself was not scraped.",
+			"Phase: starting while no page is expected yet, warming_up until the first judgement window is committed. Red is 0. A gap: the exporter itself was not scraped.",
 		unit: count, width: 10,
 	}, polled, map[string]string{"0": "red", "1": "green"},
 		query{pick(catalog.EngineUp, ofEngine), "{{engine}} up"},
 		query{pick(catalog.EngineProgressing, ofEngine), "{{engine}} progressing"},
 		query{pick(catalog.EnginePhaseInfo, ofEngine), "{{engine}} {{phase}}"})
 	p.OverrideByRegexp("/ (down|stalled)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "red"}))})
-	p.OverrideByRegexp("/ (unseen|warming_up|asleep)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "orange"}))})
+	p.OverrideByRegexp("/ (unseen|starting|warming_up|asleep)$/", []dashboard.DynamicConfigValue{property("mappings", colouredValues(map[string]string{"1": "orange"}))})
 	return p
 }
 
