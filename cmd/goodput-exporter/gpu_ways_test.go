@@ -29,6 +29,8 @@ const (
 	wayPoll   = 5 * time.Second
 	// waySample is how old what a page shows can be, seconds: its exporter looks at the cards as often.
 	waySample = 1.0
+	// defaultAge is that of a dcgm-exporter that nobody told otherwise.
+	defaultAge = 30.0
 )
 
 // gpuNode is a node of which each engine has its GPUs in another manner: two of its own, one that runs hot and reports errors,
@@ -88,12 +90,13 @@ type gpuWay struct {
 	replayer *replayer
 	snapshot *fold.Snapshot
 	gatherer prometheus.Gatherer
-	source   string // its name as a source
+	source   string  // its name as a source
+	age      float64 // seconds that what it reads may be old
 }
 
 func newGPUWay(t *testing.T, name, source string, cfg *config.Config, read func(at float64) fact.GPUReading) *gpuWay {
 	t.Helper()
-	w := &gpuWay{name: name, source: source, read: read, replayer: newReplayer(cfg)}
+	w := &gpuWay{name: name, source: source, read: read, replayer: newReplayer(cfg), age: waySample}
 	w.replayer.state, w.replayer.decoders = fold.New(withGPUs(foldOptions(cfg, simStart), cfg)), map[string]*engine.Decoder{}
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(exporter.NewSnapshotCollector(exporter.SnapshotConfig{Started: simStart, Published: func() exporter.Published {
@@ -105,8 +108,8 @@ func newGPUWay(t *testing.T, name, source string, cfg *config.Config, read func(
 	return w
 }
 
-// gpuWays are an exporter beside a dcgm-exporter of each regime, and one that reads DCGM itself. Pages number instances;
-// DCGM has a UUID of each.
+// gpuWays are one that reads DCGM itself, an exporter beside a dcgm-exporter of each regime that shows all, and one beside
+// a dcgm-exporter as it is by default. Pages number instances; DCGM has a UUID of each.
 func gpuWays(t *testing.T, world *sim.World) []*gpuWay {
 	t.Helper()
 	names := instanceNames(world)
@@ -118,8 +121,26 @@ func gpuWays(t *testing.T, world *sim.World) []*gpuWay {
 	double := newDoubledGPUs(t, world)
 	return []*gpuWay{
 		newGPUWay(t, "DCGM", gpu.NameChild, gpuConfig(world, func(g sim.GPU) string { return g.MIG }), func(at float64) fact.GPUReading { return double.read(world, at) }),
-		page(sim.GPURegime48), page(sim.GPURegime49),
+		page(sim.GPURegime48), page(sim.GPURegime49), defaultWay(t, numbered),
 	}
+}
+
+// defaultWay has a world of its own, which is the same but for what its dcgm-exporter shows, and how often it looks.
+func defaultWay(t *testing.T, cfg *config.Config) *gpuWay {
+	t.Helper()
+	c := gpuNode()
+	c.GPUExporter = sim.GPUExporter{}
+	world, err := sim.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := gpu.NewDecoder("", 0)
+	w := newGPUWay(t, "a page by default", gpu.NamePage, cfg, func(at float64) fact.GPUReading {
+		world.Run(at)
+		return d.Decode(world.GPUPage(sim.GPURegime48), at)
+	})
+	w.age = defaultAge
+	return w
 }
 
 // instanceNames are what a page has for the UUIDs of instances: the card's, and a number.
