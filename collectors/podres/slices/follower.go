@@ -11,6 +11,7 @@ type follower struct {
 	slices  *Slices
 	missing func()               // is called when the server does not have this version of the API
 	kept    map[string]published // by names, which are unique in a cluster
+	up      bool                 // the server has this version
 	more    bool                 // there were more than maxSlices, since all were listed
 }
 
@@ -58,6 +59,7 @@ func (f *follower) Told(s kube.State) {
 	case s.Problem != "":
 		f.slices.say(&trouble{s.Code, s.Problem})
 	case s.Up:
+		f.up = true
 		f.slices.say(nil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +26,10 @@ var versions = []string{"v1", "v1beta2", "v1beta1"}
 // driver is the name of NVIDIA's driver for GPUs.
 const driver = "gpu.nvidia.com"
 
-// again is how long it takes until a server that has none of the versions is asked anew: it may be upgraded.
-const again = time.Minute
+const (
+	again  = time.Minute // until a server that has none of the versions is asked anew: it may be upgraded
+	moment = time.Second // until one that has lost the version that it had is asked for another
+)
 
 // Config is what Slices are told once.
 type Config struct {
@@ -92,29 +95,31 @@ func (s *Slices) Run(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		for _, version := range versions {
-			if s.follow(ctx, version); ctx.Err() != nil {
-				return nil
-			}
+		wait := moment
+		if !slices.ContainsFunc(versions, func(version string) bool { return s.follow(ctx, version) }) && ctx.Err() == nil {
+			s.say(&trouble{http.StatusNotFound, "the API server has no ResourceSlices in a version that is known here (v1, v1beta2, v1beta1 of " + group +
+				"): switch one on with its flag --runtime-config, or use Kubernetes 1.34 or newer"})
+			wait = again
 		}
-		s.say(&trouble{http.StatusNotFound, "the API server has no ResourceSlices in a version that is known here (v1, v1beta2, v1beta1 of " + group +
-			"): switch one on with its flag --runtime-config, or use Kubernetes 1.34 or newer"})
 		select {
-		case <-time.After(again):
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// follow follows the slices in one version of the API, until the server does not have it, or the context is done.
-func (s *Slices) follow(ctx context.Context, version string) {
+// follow follows the slices in one version of the API, until the server does not have it, or the context is done. It reports
+// whether the server had it.
+func (s *Slices) follow(ctx context.Context, version string) (had bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	f := &follower{slices: s, missing: stop}
 	kube.Follow(ctx, s.client, kube.Query{
 		Group: group, Version: version, Resource: "resourceslices",
 		Fields: "spec.nodeName=" + s.cfg.Node + ",spec.driver=" + driver,
-	}, &follower{slices: s, missing: stop})
+	}, f)
+	return f.up
 }
 
 // trouble is why the API server tells nothing.

@@ -38,10 +38,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.Path+"?"+r.URL.Query().Get("fieldSelector"))
 	status := s.status
-	s.mu.Unlock()
 	if r.URL.Path != "/apis/resource.k8s.io/"+s.version+"/resourceslices" {
 		status = http.StatusNotFound
 	}
+	s.mu.Unlock()
 	switch {
 	case status != 0:
 		w.WriteHeader(status)
@@ -211,6 +211,29 @@ func TestWhyNothingIsResolved(t *testing.T) {
 				t.Errorf("it warned %d times, want once", n)
 			}
 		})
+	}
+}
+
+// TestAServerIsUpgraded: the version that was read is there no more, and another is.
+func TestAServerIsUpgraded(t *testing.T) {
+	s := newServer(t, "v1beta1", aSlice("s", "node-a", 1, 1, aDevice("gpu-0", "gpu", cardA)))
+	x, log := run(t, s)
+	until(t, "the device is resolved", x.is("gpu-0", cardA))
+	s.mu.Lock()
+	s.version = "v1"
+	s.mu.Unlock()
+	s.CloseClientConnections()
+	until(t, "the newer version is watched", func() bool {
+		n := 0
+		for _, asked := range s.requests() {
+			if strings.Contains(asked, "/v1/") {
+				n++
+			}
+		}
+		return n >= 3 // once in vain, and then a list and a watch
+	})
+	if !x.is("gpu-0", cardA)() || x.Why() != "" || log.warnings() > 0 {
+		t.Errorf("the device was forgotten, or it was complained %d times: %q", log.warnings(), x.Why())
 	}
 }
 
