@@ -33,6 +33,7 @@ func (o *Options) gpuAlerts() []Rule {
 			"GPU {{ $labels.gpu }} on "+where+" is lost",
 			"The source of GPUs on "+where+" is alive, and GPU {{ $labels.gpu }} is not in it or does not answer."+heldBy),
 		gpuErrors(target, where),
+		gpuMemoryFailed(target, where),
 		gpuApplicationErrors(target, where),
 		gpuThrottled(target, where),
 		gpuIdle(target, where),
@@ -62,6 +63,20 @@ func gpuErrors(target, where string) Rule {
 		"XID {{ $labels.xid }} of GPU {{ $labels.gpu }} on "+where,
 		"The driver reported XID {{ $labels.xid }} at least {{ $value | printf \"%.0f\" }} times in the last half hour, which is none of those that a healthy GPU reports of an application."+
 			"{{ if match \"^("+deadlyXIDs+")$\" $labels.xid }} DCGM calls a GPU with it failed.{{ end }}"+heldBy)
+}
+
+// gpuMemoryFailed finds states that last until somebody acts, whatever became of the error that announced them: the driver
+// counts errors of the memory until it is loaded anew or the card is reset.
+func gpuMemoryFailed(target, where string) Rule {
+	by := target + ", gpu"
+	return alert("GoodputGPUMemoryFailed", ticket, certain, "2m",
+		lines(
+			fmt.Sprintf(`label_replace(%s == 1, "why", "a row could not be remapped", "", "")`, maxBy(by, catalog.GPURemapFailed)),
+			"or",
+			fmt.Sprintf(`label_replace(%s > 0, "why", "errors that could not be corrected", "", "")`, maxBy(by, catalog.GPUECCErrors)),
+		),
+		"The memory of GPU {{ $labels.gpu }} on "+where+" fails: {{ $labels.why }}",
+		"The driver says of the memory of GPU {{ $labels.gpu }} on "+where+": {{ $labels.why }} ({{ $value }})."+heldBy)
 }
 
 func gpuApplicationErrors(target, where string) Rule {
