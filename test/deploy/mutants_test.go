@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{"a binding to another role", "kind: ClusterRole\n  name: goodput-exporter-dra", "kind: ClusterRole\n  name: goodput-exporter-slices", "references"},
 	{"a binding of an account of another namespace", "- kind: ServiceAccount\n  name: goodput-exporter\n  namespace: goodput-system", "- kind: ServiceAccount\n  name: goodput-exporter\n  namespace: default", "references"},
 
-	{"a monitor that selects nothing", "  podMetricsEndpoints:", "  selector:\n    matchLabels:\n      app: goodput-exporter\n  podMetricsEndpoints:", "decode"},
+	{"a monitor with two selectors", "  podMetricsEndpoints:", "  selector:\n    matchLabels:\n      app: goodput-exporter\n  podMetricsEndpoints:", "decode"},
 	{"a monitor of pods that are called otherwise", "  selector:\n    matchLabels:\n      app.kubernetes.io/name: goodput-exporter\n---\napiVersion: monitoring.coreos.com/v1", "  selector:\n    matchLabels:\n      app.kubernetes.io/name: goodput\n---\napiVersion: monitoring.coreos.com/v1", "selectors"},
 	{"a Service for the other workload", "  selector:\n    app.kubernetes.io/component: node", "  selector:\n    app.kubernetes.io/component: central", "selectors"},
 	{"a policy for pods of another label", "  podSelector:\n    matchLabels:\n      app.kubernetes.io/name: goodput-exporter", "  podSelector:\n    matchLabels:\n      app.kubernetes.io/component: exporter", "selectors"},
