@@ -168,6 +168,41 @@ func TestChurn(t *testing.T) {
 	onlyReads(t, c)
 }
 
+// TestDelay measures how long it takes from the server's word that a pod runs, or is to go, until it is known.
+func TestDelay(t *testing.T) {
+	c := newCluster(t)
+	c.newAccount()
+	c.allow()
+	c.tokenFile("")
+	c.namespace("serving")
+	w := watch(t, c, newFront(t, c), nil)
+	w.up(soon, true)
+	var came, went []time.Duration
+	// since waits until a number of engines are known, and returns how long that took.
+	since := func(begun time.Time, n int) time.Duration {
+		for len(w.ids()) != n {
+			if time.Since(begun) > soon {
+				t.Fatalf("%d engines are known after %v, want %d", len(w.ids()), soon, n)
+			}
+			time.Sleep(200 * time.Microsecond)
+		}
+		return time.Since(begun)
+	}
+	for i := range 100 {
+		p := engine("serving", fmt.Sprintf("pod-%d", i), address(i))
+		c.must(c.create(p.path(), p.object()))
+		c.must(c.runs(p, true))
+		came = append(came, since(time.Now(), 1))
+		c.remove(p)
+		went = append(went, since(time.Now(), 0))
+		c.gone(p)
+	}
+	for what, all := range map[string][]time.Duration{"known": came, "out": went} {
+		slices.Sort(all)
+		t.Logf("%s after %v at the median, %v at most", what, all[len(all)/2].Round(100*time.Microsecond), all[len(all)-1].Round(100*time.Microsecond))
+	}
+}
+
 // expected are the engines that the API server's own list has, worked out without the exporter's code.
 func (c *cluster) expected() (ids []string) {
 	c.t.Helper()
