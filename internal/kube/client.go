@@ -139,10 +139,7 @@ func (c *Client) send(ctx context.Context, verb string, q Query, params url.Valu
 	if err != nil {
 		return nil, err
 	}
-	u := *c.base
-	u.Path += q.path()
-	u.RawQuery = params.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String()+q.path()+"?"+params.Encode(), nil)
 	if err != nil {
 		return nil, errors.New("the request cannot be made: check the API server's URL, the namespace, and the selectors")
 	}
