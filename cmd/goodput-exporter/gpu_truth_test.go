@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/goodput-exporter/goodput-exporter/collectors/gpu"
 	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
@@ -100,8 +103,8 @@ func (l *gpuLedger) wrong(series map[string]float64, of map[string]string, age f
 	return wrong
 }
 
-// hold holds what a way says at the end against the truth: energy and money of engines, and for how long the clocks of cards
-// were held down. Another engine's energy must be found wrong, else nothing could be.
+// hold holds what a way says at the end against the truth: energy and money of engines, errors of cards, and for how long their
+// clocks were held down. Another engine's energy must be found wrong, else nothing could be.
 func (l *gpuLedger) hold(t *testing.T, w *gpuWay, series map[string]float64) {
 	t.Helper()
 	for _, text := range l.wrong(series, map[string]string{"pair": "pair", "hot": "hot", "fallen": "fallen"}, w.age) {
@@ -114,15 +117,65 @@ func (l *gpuLedger) hold(t *testing.T, w *gpuWay, series map[string]float64) {
 		off := series[catalog.EngineEnergy+"{engine="+engine+",model="+l.model+"}"] - l.joules[engine]
 		t.Logf("%s: the energy of %s is off by %+.0f of %.0f J; the bound is %.0f", w.name, engine, off, l.joules[engine], l.energyBound(engine, w.age))
 	}
+	l.holdErrors(t, w, series)
+	if w.age == defaultAge {
+		return // throttling is not among the default counters
+	}
 	for card, seconds := range l.thermal {
 		for reason, want := range map[string]float64{"thermal": seconds, "sw_power_cap": l.power[card]} {
 			got, has := series[catalog.GPUThrottle+"{gpu="+card+",reason="+reason+"}"]
-			if w.age == defaultAge {
-				continue // it is not among the default counters
-			}
 			if !has || math.Abs(got-want) > waySample {
 				t.Errorf("%s: %s was held down (%s) for %v s, in truth %v", w.name, card, reason, got, want)
 			}
 		}
+	}
+}
+
+// wayErrors are the errors of gpuNode, by the first card of an engine: all of them, and those that a page shows when they are
+// new. What follows a lost card is not among those, and of two in a row of one number the second is not.
+var wayErrors = []struct {
+	engine    string
+	xid       int
+	all, page float64
+}{
+	{"hot", 31, 2, 1}, {"hot", 13, 1, 1}, {"part-1", 94, 1, 1}, {"fallen", 79, 1, 0},
+}
+
+func (l *gpuLedger) holdErrors(t *testing.T, w *gpuWay, series map[string]float64) {
+	t.Helper()
+	sums, rows := map[string]float64{}, 0
+	for _, e := range wayErrors {
+		card := l.last[slices.IndexFunc(l.last, func(g sim.GPU) bool { return g.Engine == e.engine })].UUID
+		want := e.page
+		if w.source == gpu.NameChild {
+			want = e.all
+		}
+		got, has := series[fmt.Sprintf("%s{gpu=%s,xid=%d}", catalog.GPUXIDErrors, card, e.xid)]
+		if got != want || has != (want > 0) {
+			t.Errorf("%s: %v errors with XID %d under %s (%v), in truth %v are told", w.name, got, e.xid, e.engine, has, want)
+		}
+		if sums[card] += want; want > 0 {
+			rows++
+		}
+	}
+	for name, got := range series {
+		switch {
+		case strings.HasPrefix(name, catalog.GPUXIDErrors+"{"):
+			rows--
+		case strings.HasPrefix(name, catalog.GPUErrors+"{"):
+			card := strings.TrimSuffix(strings.TrimPrefix(name, catalog.GPUErrors+"{gpu="), "}")
+			if got != sums[card] {
+				t.Errorf("%s: %v errors of %s, want %v", w.name, got, card, sums[card])
+			}
+			delete(sums, card)
+		}
+	}
+	for card, want := range sums {
+		if want > 0 {
+			t.Errorf("%s: the %v errors of %s are not added up", w.name, want, card)
+		}
+	}
+	if rows != 0 {
+		t.Errorf("%s: %d kinds of errors more are told than there were", w.name, -rows)
 	}
 }
