@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,6 +203,39 @@ func TestCheckSaysThatTheChildIsMissing(t *testing.T) {
 		var out strings.Builder
 		if checkGPUs(configuredGPUs(t, section), &out); out.String() != want {
 			t.Errorf("%q: got %q, want %q", section, out.String(), want)
+		}
+	}
+}
+
+// TestACardThatIsCalledByItsFileIsKnown: a claim of a device plugin that says nvidia0 is of the card that the newest reading has
+// under that file, and of nobody known while there is no reading.
+func TestACardThatIsCalledByItsFileIsKnown(t *testing.T) {
+	var up atomic.Bool
+	up.Store(true)
+	page := servedPage(t, "../../collectors/gpu/testdata/samples/dcgm-exporter-4.8.prom", &up)
+	socket := kubeletOf(t, "serving", "acme-0", "nvidia0")
+	var running sync.WaitGroup
+	g, err := newGPUSources(configuredGPUs(t, fmt.Sprintf("gpu: {source: dcgm-exporter, url: %q, pod_resources: {enabled: true, socket: %q}}\n", page, socket)), nil, &running, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Wait()
+	defer g.release()
+	for _, step := range []struct {
+		sentence string
+		up, read bool
+		want     string
+	}{
+		{"before anything was read", true, false, "nvidia0 name"},
+		{"by the newest reading", true, true, "GPU-11111111-2222-3333-4444-555555555555 "},
+		{"after a reading that failed", false, true, "nvidia0 name"},
+	} {
+		if up.Store(step.up); step.read {
+			g.source.Read(t.Context())
+		}
+		r := g.Read(t.Context())
+		if len(r.Claims) != 1 || r.Claims[0].Device+" "+r.Claims[0].Unresolved != step.want {
+			t.Errorf("%s: %+v, want %q", step.sentence, r, step.want)
 		}
 	}
 }

@@ -41,6 +41,8 @@ type Auto struct {
 
 	name atomic.Pointer[string] // of the choice
 
+	begun time.Time
+
 	mu      sync.Mutex
 	page    Source
 	child   Source         // nil while none runs
@@ -80,7 +82,7 @@ func NewAuto(cfg AutoConfig) (*Auto, error) {
 	if cfg.Child.Interval <= 0 {
 		return nil, fmt.Errorf("gpu child: interval %v must be positive", cfg.Child.Interval)
 	}
-	a := &Auto{cfg: cfg, logger: cfg.Logger, page: page, listens: listens, proof: proofs * cfg.Patience}
+	a := &Auto{cfg: cfg, logger: cfg.Logger, page: page, listens: listens, proof: proofs * cfg.Patience, begun: time.Now()}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
 	}

@@ -150,6 +150,8 @@ func (a *Auto) openChild(page fact.Reason) (Source, error) {
 	cfg.Path = path
 	if cfg.Embedded {
 		switch {
+		case time.Since(a.begun) < a.cfg.Patience: // a dcgm-exporter may start after this exporter, and pods are not known at once
+			return nil, errors.New("no host engine is embedded before a page has been looked for for a while")
 		case page != fact.ReasonRefused && page != fact.ReasonConnect:
 			return nil, errors.New("something answers there, beside which no host engine is embedded (gpu.source: dcgm has one all the same)")
 		case a.listens(DefaultAddress):

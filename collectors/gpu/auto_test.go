@@ -195,6 +195,10 @@ func TestDEP05(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := a.openChild(page); err == nil || !strings.Contains(err.Error(), "for a while") {
+			t.Errorf("just after the start: %v", err)
+		}
+		a.begun = a.begun.Add(-time.Hour)
 		a.listens = func(address string) bool { return engine && address == DefaultAddress }
 		s, err := a.openChild(page)
 		if err != nil {
