@@ -23,7 +23,7 @@ func BenchmarkChild(b *testing.B) {
 		args             []string
 	}{
 		"8-cards-30-fields":           {8, 0, []string{thirty}},
-		"8-cards-39-fields":           {8, 0, nil},
+		"8-cards-40-fields":           {8, 0, nil},
 		"8-cards-7-instances-of-each": {8, 7, nil},
 	} {
 		b.Run(name, func(b *testing.B) {
