@@ -40,6 +40,7 @@ func TestFollow(t *testing.T) {
 			w.after(time.Second)
 			w.Bookmark()
 			w.after(time.Second)
+			w.Compact()
 			w.Break()
 			w.after(5 * time.Second)
 			w.Put(object("a", "red"))
@@ -136,6 +137,44 @@ func TestFollow(t *testing.T) {
 			if w.box.replaced != 1 {
 				w.Errorf("listed %d times", w.box.replaced)
 			}
+		},
+		"a watch goes on as long as there are words": func(w *world) {
+			for range 30 {
+				w.after(time.Minute)
+				w.Bookmark()
+			}
+			if _, watches, _ := w.Asked(); watches != 1 {
+				w.Errorf("%d watches in half an hour", watches)
+			}
+			if age := time.Since(w.box.state().Heard); w.box.words < 30 {
+				w.Errorf("%d words, the last %v ago", w.box.words, age)
+			}
+		},
+		"a watch that is taken and not answered is given up": func(w *world) {
+			w.Put(object("a", "red"))
+			w.Fail(func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Query().Get("watch") != "" {
+					<-r.Context().Done()
+				}
+				return r.URL.Query().Get("watch") != ""
+			})
+			w.after(openTimeout + time.Second)
+			w.holds(false, "a=red")
+			if p := w.box.state().Problem; p != errOpenTimeout.Error() {
+				w.Errorf("problem %q", p)
+			}
+		},
+		"a server that is behind is asked for what it has": func(w *world) {
+			w.Put(object("a", "red"))
+			w.Fail(func(rw http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Query().Get("resourceVersion") == "" || r.URL.Query().Get("watch") != "" {
+					return false
+				}
+				kubetest.Refuse(rw, 504, "Timeout", "Too large resource version: 7000, current: 1001")
+				return true
+			})
+			w.after(time.Second)
+			w.holds(true, "a=red")
 		},
 		"a server that takes the request and does not answer is away": func(w *world) {
 			w.Fail(func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })

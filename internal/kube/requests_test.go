@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,5 +94,13 @@ func TestBackoff(t *testing.T) {
 	b.reset()
 	if wait := b.after(nil); wait >= firstWait {
 		t.Errorf("after a success %v", wait)
+	}
+}
+
+// TestWhatAServerWritesIsCut: its words become one short line.
+func TestWhatAServerWritesIsCut(t *testing.T) {
+	e := status{Code: 500, Reason: strings.Repeat("r", 1000), Message: "a\nb\x1b[31m" + strings.Repeat("\u00e9", 5000)}.refused("list", things)
+	if text := e.Error(); len([]rune(text)) > 400 || strings.ContainsAny(text, "\n\x1b") || len(e.Reason) > 70 {
+		t.Errorf("%d characters: %s", len([]rune(text)), text)
 	}
 }

@@ -111,6 +111,13 @@ func (s *Server) Forget() {
 	s.changed = make(chan struct{})
 }
 
+// Compact forgets what came before the version of now, and no more: whoever has been told everything can go on.
+func (s *Server) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log, s.floor = nil, s.version
+}
+
 // Break breaks the connections of all watches, within an event where they are writing one.
 func (s *Server) Break() {
 	s.mu.Lock()
