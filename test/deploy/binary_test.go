@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ func argument(c corev1.Container, flag string) string {
 	return ""
 }
 
-// exporter runs the binary with a deadline, and an environment that knows of no cluster. It gives what was said on both outputs.
+// exporter runs the binary with a deadline and no other environment. It gives what was said on both outputs.
 func exporter(env []string, args ...string) (string, error) {
 	path, err := filepath.Abs(*binary)
 	if err != nil {
@@ -45,8 +46,8 @@ func exporter(env []string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// misunderstood runs the exporter with the arguments and the environment of a pod. There is no configuration where the pod
-// has it, so it has to end by saying that and nothing before it: not that a flag is unknown, nor that GOMEMLIMIT is malformed.
+// misunderstood runs the exporter with the arguments and the environment of a pod, but for a configuration that is nowhere. It
+// has to end by saying that and nothing before it: not that a flag is unknown, nor that GOMEMLIMIT is malformed.
 func misunderstood(w *world) (found complain) {
 	for _, wl := range w.workloads() {
 		c := wl.container()
@@ -60,8 +61,13 @@ func misunderstood(w *world) (found complain) {
 				env = append(env, e.Name+"="+e.Value)
 			}
 		}
-		file := argument(c, "--config.file")
-		said, err := exporter(env, c.Args...)
+		const nowhere = "/nowhere"
+		args := slices.Clone(c.Args)
+		for i, a := range args {
+			args[i] = strings.Replace(a, "--config.file=", "--config.file="+nowhere, 1)
+		}
+		file := nowhere + argument(c, "--config.file")
+		said, err := exporter(env, args...)
 		if err == nil || !strings.Contains(said, file) || !strings.Contains(said, "no such file") {
 			found.f("%s: with %q the exporter says %q, %v", wl, c.Args, said, err)
 		}

@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -125,11 +124,4 @@ func tooLarge(w *world) (found complain) {
 		}
 	}
 	return found
-}
-
-// selection is a selector of pods, whose it is, and where it looks.
-type selection struct {
-	of        string
-	namespace string
-	selector  metav1.LabelSelector
 }

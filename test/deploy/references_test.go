@@ -56,21 +56,25 @@ func (w *world) has(kind, namespace, name string) bool {
 }
 
 // dangling finds names of objects that are not there, and roles that nobody has.
-func dangling(w *world) (found complain) {
-	need := func(of any, kind, namespace, name string) {
-		if !w.has(kind, namespace, name) {
-			found.f("%s: %s %s/%s is not there", of, kind, namespace, name)
-		}
-	}
+func dangling(w *world) complain {
+	return slices.Concat(missingToPods(w), missingToRoles(w))
+}
+
+func missingToPods(w *world) (found complain) {
 	for _, wl := range w.workloads() {
+		need := func(kind, namespace, name string) {
+			if !w.has(kind, namespace, name) {
+				found.f("%s: %s %s/%s is not there", wl, kind, namespace, name)
+			}
+		}
 		spec := wl.template.Spec
-		need(wl, "ServiceAccount", wl.GetNamespace(), spec.ServiceAccountName)
+		need("ServiceAccount", wl.GetNamespace(), spec.ServiceAccountName)
 		if p := spec.PriorityClassName; p != "" && !strings.HasPrefix(p, "system-") {
-			need(wl, "PriorityClass", "", p)
+			need("PriorityClass", "", p)
 		}
 		for _, v := range spec.Volumes {
 			if v.ConfigMap != nil {
-				need(wl, "ConfigMap", wl.GetNamespace(), v.ConfigMap.Name)
+				need("ConfigMap", wl.GetNamespace(), v.ConfigMap.Name)
 				c, _ := named[*corev1.ConfigMap](w, wl.GetNamespace(), v.ConfigMap.Name)
 				for _, item := range v.ConfigMap.Items {
 					if c == nil || c.Data[item.Key] == "" {
@@ -79,7 +83,7 @@ func dangling(w *world) (found complain) {
 				}
 			}
 			if v.Secret != nil {
-				need(wl, "Secret", wl.GetNamespace(), v.Secret.SecretName)
+				need("Secret", wl.GetNamespace(), v.Secret.SecretName)
 			}
 		}
 		for _, c := range append(spec.InitContainers, spec.Containers...) {
@@ -90,18 +94,23 @@ func dangling(w *world) (found complain) {
 			}
 		}
 	}
+	return found
+}
+
+func missingToRoles(w *world) (found complain) {
 	bound := map[string]bool{}
-	bind := func(o any, namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
-		ns := namespace
+	bind := func(o, namespace string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		if ref.Kind == "ClusterRole" {
-			ns = ""
+			namespace = ""
 		}
-		if need(o, ref.Kind, ns, ref.Name); ref.APIGroup != rbacv1.GroupName {
-			found.f("%s: the role's group is %q", o, ref.APIGroup)
+		bound[ref.Kind+"/"+namespace+"/"+ref.Name] = true
+		if !w.has(ref.Kind, namespace, ref.Name) || ref.APIGroup != rbacv1.GroupName {
+			found.f("%s: %s %s/%s of %q is not there", o, ref.Kind, namespace, ref.Name, ref.APIGroup)
 		}
-		bound[ref.Kind+"/"+ns+"/"+ref.Name] = true
 		for _, s := range subjects {
-			need(o, s.Kind, s.Namespace, s.Name)
+			if !w.has(s.Kind, s.Namespace, s.Name) {
+				found.f("%s: %s %s/%s is not there", o, s.Kind, s.Namespace, s.Name)
+			}
 		}
 		if len(subjects) == 0 {
 			found.f("%s binds nobody", o)
@@ -116,7 +125,7 @@ func dangling(w *world) (found complain) {
 	for _, o := range w.objects {
 		switch o.Object.(type) {
 		case *rbacv1.Role, *rbacv1.ClusterRole:
-			if key := o.kind + "/" + o.GetNamespace() + "/" + o.GetName(); !bound[key] {
+			if !bound[o.kind+"/"+o.GetNamespace()+"/"+o.GetName()] {
 				found.f("%s is bound to nobody", o)
 			}
 		case *schedulingv1.PriorityClass:
