@@ -35,6 +35,7 @@ func TestJudge(t *testing.T) {
 		"its label says that it is one":                      {Config{}, edits{"metadata|labels": `{"goodput-exporter/engine": "true"}`}, Polled, page},
 		"a path and a scheme of one's own":                   {Config{Path: "/x/metrics", Scheme: "https"}, nil, Polled, "serving.acme-0:8000 https://10.0.0.7:8000/x/metrics"},
 		"an IPv6 address stands in brackets":                 {Config{}, edits{"status|podIP": `"fd00::7"`}, Polled, "serving.acme-0:8000 http://[fd00::7]:8000/metrics"},
+		"an IPv4 address in the form of IPv6 is one of IPv4": {Config{}, edits{"status|podIP": `"::ffff:10.0.0.7"`}, Polled, page},
 		"of two addresses the first is taken":                {Config{}, edits{"status|podIPs": `[{"ip": "10.0.0.7"}, {"ip": "fd00::7"}]`}, Polled, page},
 		"it has succeeded":                                   {Config{}, edits{"status|phase": `"Succeeded"`}, Ended, ""},
 		"it has failed":                                      {Config{}, edits{"status|phase": `"Failed"`}, Ended, ""},
