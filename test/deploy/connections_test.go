@@ -34,6 +34,7 @@ func connections(w *world, f *facts) []connection {
 		{"something outside the cluster scrapes", false, peer{ip: "203.0.113.9"}, tcp(9810), false},
 		{"Prometheus connects to another port", false, prometheus, tcp(9811), false},
 		{"the exporter asks an engine in another namespace", true, engine, tcp(8000), f.pods},
+		{"the exporter asks an engine at a port that is configured by name", true, engine, tcp(9090), f.pods},
 		{"the exporter asks a second rank of an engine", true, engine, tcp(8007), f.pods},
 		{"the exporter asks an engine on its node's network", true, peer{ip: "198.51.100.3"}, tcp(8000), f.pods},
 		{"the exporter looks up a name", true, dns, udp(53), true},

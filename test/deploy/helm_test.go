@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	helm "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -49,6 +50,10 @@ func rendered(values map[string]any, name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return renderedBy(c, values, name)
+}
+
+func renderedBy(c *helm.Chart, values map[string]any, name string) (map[string]string, error) {
 	options := chartutil.ReleaseOptions{Name: name, Namespace: releaseNamespace, Revision: 1, IsInstall: true}
 	all, err := chartutil.ToRenderValues(c, values, options, chartutil.DefaultCapabilities)
 	if err != nil {

@@ -109,7 +109,7 @@ var mutants = []mutant{
 	{"a policy that lets everybody scrape", "      podSelector:\n        matchLabels:\n          app.kubernetes.io/name: prometheus\n", "", "network"},
 	{"a policy without DNS", "port: 53\n", "port: 54\n", "network"},
 	{"a policy without the API server", "port: 443\n", "port: 444\n", "network"},
-	{"a policy without engines", "  - to:\n    - namespaceSelector: {}\n  - ports:\n    - endPort: 8007\n      port: 8000\n      protocol: TCP\n", "  - ports:\n", "network"},
+	{"a policy without engines", "  - to:\n    - namespaceSelector: {}\n", "", "network"},
 	{"a policy that lets out everything", "  egress:\n", "  egress:\n  - {}\n", "network"},
 	{"a policy without engines on their node's network", "    - endPort: 8007\n      port: 8000\n      protocol: TCP\n", "", "network"},
 	{"a policy without spans", "port: 4318\n      protocol", "port: 4319\n      protocol", "network"},
