@@ -53,6 +53,7 @@ type Auto struct {
 	taken   time.Time      // when the choice was made
 	good    time.Time      // when the choice last brought GPUs, or was made
 	looked  time.Time      // when the page was last looked for
+	nowhere bool           // it had to be found then, and was not to be found
 	retry   time.Duration  // until a child is tried again that brought nothing
 	resting time.Time      // until when it is not
 	closed  bool

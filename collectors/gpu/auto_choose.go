@@ -16,6 +16,8 @@ const (
 	// brings them too: ten times what it takes to lose the choice, so that a page that comes and goes does not have the source
 	// change with it.
 	proofs = 10
+	// settling is for how long from the beginning a page that is nowhere is waited for, before a child takes its place.
+	settling = 15 * time.Second
 	// longestProof bounds that, which doubles when a page that came back went away again soon.
 	longestProof = 2 * time.Hour
 )
@@ -24,11 +26,11 @@ const (
 func (a *Auto) Read(ctx context.Context) fact.GPUReading {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	looked := time.Since(a.looked) < a.cfg.Patience
+	looked := !a.due()
 	switch {
 	case a.closed:
 		return a.none("closed")
-	case a.chosen == nil && !a.looked.IsZero() && looked:
+	case a.chosen == nil && looked:
 		return a.none(a.why)
 	case a.chosen == nil:
 		return a.choose(ctx)
@@ -71,6 +73,10 @@ func (a *Auto) choose(ctx context.Context) fact.GPUReading {
 		return a.told(page)
 	}
 	failed := "no GPUs from " + page.Detail
+	if a.nowhere && a.child == nil && a.looked.Sub(a.begun) < settling {
+		a.take(nil, failed+"; it is waited for")
+		return a.none(a.why)
+	}
 	if a.child != nil { // it was the choice, and brought nothing for too long
 		failed += "; none through DCGM: " + a.child.Read(ctx).Detail
 		a.dismiss()
@@ -90,9 +96,32 @@ func (a *Auto) choose(ctx context.Context) fact.GPUReading {
 	return a.none(a.why)
 }
 
+// due reports whether the page is to be looked for: after a while, and as soon as one that was nowhere is somewhere. Pods are not
+// known in the first moment, which must neither cost a node its GPUs for the first minute, nor have a child preferred.
+func (a *Auto) due() bool {
+	switch {
+	case a.looked.IsZero() || time.Since(a.looked) >= a.cfg.Patience:
+		return true
+	case !a.nowhere:
+		return false
+	case a.looked.Sub(a.begun) < settling && time.Since(a.begun) >= settling:
+		return true
+	}
+	return !a.lacking()
+}
+
+// lacking reports whether the page has to be found, and is not to be found now.
+func (a *Auto) lacking() bool {
+	if a.cfg.Page.Locate == nil {
+		return false
+	}
+	address, _ := a.cfg.Page.Locate()
+	return address == ""
+}
+
 // look reads the page, with little patience.
 func (a *Auto) look(ctx context.Context) fact.GPUReading {
-	a.looked = time.Now()
+	a.looked, a.nowhere = time.Now(), a.lacking()
 	probe, cancel := context.WithTimeout(ctx, DefaultProbe)
 	defer cancel()
 	return a.page.Read(probe)
