@@ -18,7 +18,7 @@ func TestExporter(t *testing.T) {
 	if binary == "" {
 		t.Skip("GOODPUT_EXPORTER does not say where the exporter is: run `make cluster`")
 	}
-	if !alone(t, "10.64.0.1", "10.64.0.2") {
+	if !alone(t, "10.64.0.1", "10.64.0.2", "10.64.0.3") {
 		return
 	}
 	c := newCluster(t)
@@ -30,6 +30,11 @@ func TestExporter(t *testing.T) {
 	acme, beta := engine("serving", "acme", "10.64.0.1"), engine("serving", "beta", "10.64.0.2")
 	acmeUID := c.add(acme, true)
 	stopAcme := world.serve(t, "chat-1", "10.64.0.1:8000")
+
+	// The node's dcgm-exporter is one of its pods.
+	c.namespace("gpu-operator")
+	c.add(pod{namespace: "gpu-operator", name: "dcgm", node: node, ip: "10.64.0.3", labels: object{"app": "nvidia-dcgm-exporter"}, ports: []int{9400}}, true)
+	world.serveGPUs(t, "10.64.0.3:9400")
 
 	port := freePort(t)
 	file := filepath.Join(c.dir, "goodput.yaml")
@@ -69,6 +74,8 @@ engines:
 
 	shows(15*time.Second, `^goodput_discovery_up\{source="kubernetes"\} 1$`, `^goodput_engine_up\{engine="serving\.acme:8000"\} 1$`,
 		`^goodput_engine_info\{.*engine="serving\.acme:8000".*pod_name="acme".*pod_namespace="serving".*pod_uid="`+acmeUID+`"`)
+
+	shows(15*time.Second, `^goodput_gpu_source_up\{source="dcgm-exporter"\} 1$`, `^goodput_gpu_up\{gpu="GPU-`)
 
 	// A pod that loads its model is no engine that is down.
 	c.add(beta, false)

@@ -75,6 +75,21 @@ func unix(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 // serve serves the page of an engine at an address, until it is stopped.
 func (e *engines) serve(t *testing.T, engine, address string) (stop func()) {
 	t.Helper()
+	return e.page(t, address, func() (string, []byte, bool) {
+		text, up := e.world.Page(engine)
+		return e.world.ContentType(engine), text, up
+	})
+}
+
+// serveGPUs serves the page of the node's dcgm-exporter.
+func (e *engines) serveGPUs(t *testing.T, address string) {
+	t.Helper()
+	e.page(t, address, func() (string, []byte, bool) { return sim.GPUContentType, e.world.GPUPage(sim.GPURegime48), true })
+}
+
+// page serves what there is to see of the world at the moment.
+func (e *engines) page(t *testing.T, address string, see func() (kind string, text []byte, up bool)) (stop func()) {
+	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -83,13 +98,13 @@ func (e *engines) serve(t *testing.T, engine, address string) (stop func()) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.world.Run(unix(time.Now()))
-		body, up := e.world.Page(engine)
+		kind, text, up := see()
 		if !up || r.URL.Path != "/metrics" {
 			http.Error(w, "not here", http.StatusNotFound)
 			return
 		}
-		w.Header().Set("Content-Type", e.world.ContentType(engine))
-		_, _ = w.Write(body)
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(text)
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close() })
