@@ -144,6 +144,8 @@ func TestIdentity(t *testing.T) {
 		"of nobody":        {edits{"metadata|ownerReferences": ""}, nil},
 		"the leader of a LeaderWorkerSet's group": {edits{"metadata|labels|leaderworkerset.sigs.k8s.io/name": `"big"`, "metadata|labels|leaderworkerset.sigs.k8s.io/worker-index": `"0"`, "metadata|annotations|leaderworkerset.sigs.k8s.io/size": `"4"`},
 			map[string]string{"owner": "LeaderWorkerSet/big", "lws_size": "4"}},
+		"a worker that answers for itself": {edits{"metadata|labels|leaderworkerset.sigs.k8s.io/name": `"big"`, "metadata|labels|leaderworkerset.sigs.k8s.io/worker-index": `"2"`, "metadata|annotations|leaderworkerset.sigs.k8s.io/size": `"4"`,
+			"spec|containers": `[{"name": "vllm", "ports": [{"containerPort": 8000}], "startupProbe": {"httpGet": {"port": 8000}}}]`}, map[string]string{"owner": "LeaderWorkerSet/big"}},
 		"the head of a Ray cluster":                {edits{"metadata|labels|ray.io/cluster": `"big"`, "metadata|labels|ray.io/node-type": `"head"`}, map[string]string{"owner": "Deployment/acme", "ray_cluster": "big"}},
 		"an owner that a pod's author has made up": {edits{"metadata|ownerReferences": `[{"kind": "<script>", "name": "x", "controller": true}]`}, nil},
 		"a size that is none":                      {edits{"metadata|annotations|leaderworkerset.sigs.k8s.io/size": `"many"`}, map[string]string{"owner": "Deployment/acme"}},

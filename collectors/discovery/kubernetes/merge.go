@@ -25,7 +25,6 @@ type merged struct {
 	list    []discovery.Found
 	pods    map[State]int
 	skipped []Skip
-	refused int // of skipped, also those beyond the limit
 }
 
 // merge joins what has been said of each pod by itself. Of two pods with one address the one that has come last is polled: the
@@ -48,9 +47,6 @@ func merge(all []*verdict, most int) *merged {
 			}
 		}
 		m.pods[state]++
-		if state == Refused {
-			m.refused++
-		}
 		if why != "" {
 			m.skipped = append(m.skipped, Skip{v.namespace + "/" + v.name, state, why})
 		}

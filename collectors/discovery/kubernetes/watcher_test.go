@@ -1,12 +1,8 @@
 package kubernetes
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,73 +13,6 @@ import (
 	"github.com/goodput-exporter/goodput-exporter/internal/kube"
 	"github.com/goodput-exporter/goodput-exporter/internal/kube/kubetest"
 )
-
-// cluster is an API server over HTTP, and a watcher of it that runs.
-type cluster struct {
-	*testing.T
-	*kubetest.Server
-	http *httptest.Server
-	*Watcher
-	log *buffer
-}
-
-// buffer is written to by several goroutines.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.text.String() }
-
-func newCluster(t *testing.T, c Config, pods ...kubetest.Object) *cluster {
-	t.Helper()
-	k := &cluster{T: t, Server: kubetest.New("/api/v1", "pods"), log: &buffer{}}
-	for _, p := range pods {
-		k.Put(p)
-	}
-	k.http = httptest.NewServer(k.Server)
-	k.http.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	if c.Node == "" && c.Scope == "" {
-		c.Node = "node-a"
-	}
-	c.API, c.Logger = kube.Config{Server: k.http.URL}, slog.New(slog.NewTextHandler(k.log, nil))
-	var err error
-	if k.Watcher, err = New(c); err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-// run follows the pods until the test ends.
-func (k *cluster) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { _ = k.Watcher.Run(ctx); close(done) }()
-	k.Cleanup(func() { cancel(); <-done; k.http.CloseClientConnections(); k.http.Close() })
-}
-
-// comes waits until the engines are these.
-func (k *cluster) comes(want string) {
-	k.Helper()
-	k.until(func() bool { return text(k.List()) == want }, func() string { return fmt.Sprintf("targets %q, want %q", text(k.List()), want) })
-}
-
-func (k *cluster) until(is func() bool, say func() string) {
-	k.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			k.Fatalf("%s\n%+v\n%s", say(), k.Status(), k.log)
-		}
-	}
-}
-
-func never() string { return "it does not come to that" }
 
 // TestWatcher: what a person sees from the first start to the end of a pod.
 func TestWatcher(t *testing.T) {
@@ -130,6 +59,12 @@ func TestNothingNew(t *testing.T) {
 	k.until(func() bool { return k.Status().Seen == 2 }, never)
 	if again := k.List(); &again[0] != &list[0] {
 		t.Error("another list, with the same targets")
+	}
+	// What is said of pods changes, and who is polled does not.
+	k.Put(podWith(t, named("idle", "10.0.0.10").and(edits{"spec|containers": containers(`{"containerPort": 1}`)})))
+	k.until(func() bool { return k.Status().Pods[NoEndpoint] == 1 }, never)
+	if again := k.List(); &again[0] != &list[0] {
+		t.Error("another list, with the same targets, after a pod that is not polled")
 	}
 	var _ discovery.Lister = k.Watcher
 }
@@ -220,62 +155,33 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestTooMany: a selector that fits everything does not have everything polled; who was there first stays.
-func TestTooMany(t *testing.T) {
-	var pods []kubetest.Object
-	for i := range 300 {
-		pods = append(pods, podWith(t, named(fmt.Sprintf("p%03d", 299-i), fmt.Sprintf("10.0.%d.%d", i/250, i%250)).and(edits{"status|startTime": fmt.Sprintf(`"2026-01-05T10:%02d:%02dZ"`, i/60, i%60)})))
+// TestRefusalsAreSaidOnce: while they last, whatever else happens.
+func TestRefusalsAreSaidOnce(t *testing.T) {
+	k := newCluster(t, Config{}, podWith(t, edits{"status|podIP": `"169.254.169.254"`}))
+	k.run()
+	for i := range 3 {
+		k.Put(podWith(t, named(fmt.Sprintf("p%d", i), fmt.Sprintf("10.0.0.%d", i+1))))
+		k.until(func() bool { return len(k.List()) == i+1 }, never)
 	}
-	m := join(t, Config{}, pods...)
-	if len(m.list) != maxOfNode || m.pods[Refused] != 44 || m.list[len(m.list)-1].ID != "serving.p299:8000" {
-		t.Errorf("%d targets of %v, the last %s", len(m.list), m.pods, m.list[len(m.list)-1].ID)
-	}
-	if s := m.skip("serving/p000"); s.Why != "there are 256 targets before it, and 256 is the most: make the selectors fit engines only" {
-		t.Errorf("skipped %+v", s)
+	if n := strings.Count(k.log.String(), "a pod is not polled"); n != 1 {
+		t.Errorf("said %d times\n%s", n, k.log)
 	}
 }
 
-func TestDCGMExporter(t *testing.T) {
-	of := func(e edits) edits {
-		return edits{"metadata|namespace": `"gpu-operator"`, "metadata|labels": `{"app": "nvidia-dcgm-exporter"}`}.and(e)
+// TestDeletedBefore: a deletion that is told late does not remove the pod that has the name now.
+func TestDeletedBefore(t *testing.T) {
+	k := newCluster(t, Config{})
+	s := k.spaces[0]
+	s.Put(*decoded(t, podWith(t, nil)))
+	s.Delete(kube.Metadata{Namespace: "serving", Name: "acme-0", UID: "u-0"})
+	if len(k.List()) != 1 {
+		t.Error("it is gone")
 	}
-	looks := Config{DCGM: DCGM{Selectors: DefaultDCGMSelectors}}
-	for name, c := range map[string]struct {
-		config Config
-		pods   []edits
-		want   string // the URL, or why there is none after !
-	}{
-		"it is there":                   {looks, []edits{of(nil)}, "http://10.0.0.7:9400/metrics"},
-		"at another port":               {Config{DCGM: DCGM{Selectors: DefaultDCGMSelectors, Port: 9401}}, []edits{of(nil)}, "http://10.0.0.7:9401/metrics"},
-		"over IPv6":                     {looks, []edits{of(edits{"status|podIP": `"fd00::7"`})}, "http://[fd00::7]:9400/metrics"},
-		"of its own chart":              {looks, []edits{of(edits{"metadata|labels": `{"app.kubernetes.io/name": "dcgm-exporter"}`})}, "http://10.0.0.7:9400/metrics"},
-		"it is not there":               {looks, nil, "!no pod on node node-a matches app=nvidia-dcgm-exporter or app.kubernetes.io/name=dcgm-exporter"},
-		"nobody looks for it":           {Config{}, []edits{of(nil)}, "!no selector says which pod is dcgm-exporter"},
-		"of a whole cluster":            {Config{Scope: ScopeCluster, DCGM: looks.DCGM}, []edits{of(nil)}, "!the pods of a whole cluster are followed"},
-		"it is elsewhere":               {Config{Namespaces: []string{"serving"}, DCGM: looks.DCGM}, []edits{of(nil)}, "!no pod on node node-a in the namespaces that are looked at (serving) matches"},
-		"it does not run yet":           {looks, []edits{of(edits{"status|phase": `"Pending"`})}, "!the pod gpu-operator/acme-0 does not run (phase Pending)"},
-		"it is being deleted":           {looks, []edits{of(edits{"metadata|deletionTimestamp": `"2026-01-05T12:00:00Z"`})}, "!the pod gpu-operator/acme-0 is being deleted"},
-		"at the metadata's address":     {looks, []edits{of(edits{"status|podIP": `"169.254.169.254"`})}, "!the pod gpu-operator/acme-0 cannot be asked: its address 169.254.169.254"},
-		"the new one, when it is ready": {looks, []edits{of(named("old", "10.0.0.1")).and(edits{"metadata|deletionTimestamp": `"2026-01-05T12:00:00Z"`}), of(named("new", "10.0.0.2"))}, "http://10.0.0.2:9400/metrics"},
-		"of two the ready one":          {looks, []edits{of(named("a", "10.0.0.1")), of(named("b", "10.0.0.2")).and(edits{"status|conditions": "", "status|startTime": `"2026-01-05T12:00:00Z"`})}, "http://10.0.0.1:9400/metrics"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var pods []kubetest.Object
-			for _, e := range c.pods {
-				pods = append(pods, podWith(t, e))
-			}
-			k := newCluster(t, c.config, pods...)
-			k.run()
-			k.until(func() bool { return k.Status().Up }, never)
-			url, why := k.DCGMExporter()
-			if wrong, isWrong := strings.CutPrefix(c.want, "!"); isWrong && (url != "" || !strings.HasPrefix(why, wrong)) || !isWrong && url != c.want {
-				t.Errorf("%q, %q; want %q", url, why, c.want)
-			}
-			if len(k.List()) > 0 {
-				t.Errorf("targets %q", text(k.List()))
-			}
-		})
+	s.Delete(kube.Metadata{Namespace: "serving", Name: "acme-0", UID: "u-1"})
+	if len(k.List()) != 0 || k.Status().Seen != 0 {
+		t.Errorf("targets %q, status %+v", text(k.List()), k.Status())
 	}
+	k.http.Close()
 }
 
 // TestChurn: a thousand pods come and go, and nothing is left: no pod, no goroutine, no watch.
