@@ -53,10 +53,13 @@ image: ## Build the images goodput-exporter:VERSION and goodput-exporter:VERSION
 build-dcgm: ## Build the child that reads DCGM, bin/goodput-dcgm; it needs gcc, and glibc where it runs
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy' -o $(DCGM_BIN) ./cmd/goodput-dcgm
 
+# Once go vet has looked, go test need not look at all of Kubernetes again.
+DEPLOY      := cd test/deploy && $(GO) vet ./... && $(GO) test -count=1 -vet=off -shuffle=on ./...
+
 # The senders of `otlp` mostly wait for windows to end, so they run beside what computes: `deploy`, which compiles, and the tests.
 test: browser rules build $(COLLECTOR) ## Run all tests in random order, under the race detector but for long computations in one goroutine
 	@$(MAKE) --no-print-directory otlp & otlp=$$!; failed=0; \
-	$(MAKE) --no-print-directory deploy || failed=1; \
+	($(DEPLOY)) || failed=1; \
 	$(GO) test -race -shuffle=on ./... || failed=1; \
 	$(GO) test -shuffle=on ./cmd/goodput-exporter ./exporter/fold || failed=1; \
 	wait $$otlp || failed=1; exit $$failed
@@ -71,9 +74,8 @@ rules: ## Read all rules with Prometheus 3's parser, and try them on a simulated
 otlp: build $(COLLECTOR) ## Send spans with OpenTelemetry's exporters for Go and Python, and through its Collector
 	cd test/otlp && $(GO) vet ./... && $(GO) test -count=1 -parallel 16 ./...
 
-# go vet has looked at it already, and would have to look at all of Kubernetes again.
 deploy: build ## Hold manifests, builds of kustomize and renders of the chart against the API's types, one another and the binary
-	cd test/deploy && $(GO) vet ./... && $(GO) test -count=1 -vet=off -shuffle=on ./...
+	$(DEPLOY)
 
 $(COLLECTOR): $(wildcard test/otlp/collector/*.go test/otlp/collector/go.*)
 	cd test/otlp/collector && $(GO) build -trimpath -ldflags '-s -w' -o ../../../$@ .
