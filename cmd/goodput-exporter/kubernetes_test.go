@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery/kubernetes"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
@@ -205,6 +209,46 @@ func TestFlagsOfAPodsEngine(t *testing.T) {
 		ids, err := flaggedEngines(cfg, "ml.acme-0:8000")
 		if (err == nil) != known || known && !slices.Equal(ids, []string{"ml.acme-0:8000"}) {
 			t.Errorf("%q: %v, %v", text, ids, err)
+		}
+	}
+}
+
+// TestPodsAreReadAlike: what the configuration takes, the watcher takes, and what it refuses, with the line, the watcher would
+// refuse too.
+func TestPodsAreReadAlike(t *testing.T) {
+	list := func(key, value string) string { return key + ": [" + strconv.Quote(value) + "]" }
+	var texts []string
+	for _, s := range []string{
+		"a", "!a", "! a", "a=b", "a = b", "a==b", "a!=b", "a=", "a!=", "a in (b)", "a in (b, c)", "a notin (b,c)", "a in ()", "a,b", "a=b,!c,d in (e,f)", "x.y/z=w", "x.y/z in (a.b_c-d)",
+		"", " ", ",", "a,", "=b", "a=b=c", "a===b", "a!b", "!a=b", "!", "a in", "a in b", "a in (b", "a in b)", "a in ((b))", "a in (b)(c)", "in (b)", "a b", "a inb (c)", "a>1", "a<1", "-a", "a/", "/a", "a/b/c", "A.b/c",
+		"a=b c", "a=-b", "a=ü", "ü=b", "a in (b c)", "a notin", "a=b,c in (d", "a=" + strings.Repeat("x", 63), "a=" + strings.Repeat("x", 64), strings.Repeat("x", 64), "a>-1", "a > 1", "a>b", "a<", ">1", "a>1>2", "a=1>2", "!a>1",
+	} {
+		texts = append(texts, list("selectors", s))
+	}
+	for _, s := range []string{"http", "8000", "8000-8007", "0", "65535", "65536", "8007-8000", "1-64", "1-65", "8000-", "-8000", "-", "a-b", "a--b", "-a", "a-", "A", "8000a", "a8000", "exactly-fifteen", "more-than-fifteen", "8000-8001-8002", "8000,8001", "", "08000"} {
+		texts = append(texts, list("ports", s))
+	}
+	for _, s := range []string{"a", "a-b", "a.b", "A", "-a", "", strings.Repeat("x", 63), strings.Repeat("x", 64)} {
+		texts = append(texts, list("namespaces", s))
+	}
+	for _, s := range []string{"/metrics", "/", "metrics", "/a?b", "/a#b", "/a b", "/ü", ""} {
+		texts = append(texts, "path: "+strconv.Quote(s))
+	}
+	for _, text := range texts {
+		_, err := config.Parse([]byte(kubeSLO+"engines: {kubernetes: {node: n, "+text+"}}\n"), "f")
+		var k struct {
+			Selectors, Ports, Namespaces []string
+			Path                         string
+		}
+		if err := yaml.Unmarshal([]byte(text), &k); err != nil {
+			t.Fatal(err)
+		}
+		watcher := kubernetes.Config{Node: "n", Selectors: k.Selectors, Ports: k.Ports, Namespaces: k.Namespaces, Path: k.Path}.Check()
+		if text == `path: ""` {
+			watcher = errors.New("which is the default to the watcher")
+		}
+		if (err == nil) != (watcher == nil) {
+			t.Errorf("%s: the configuration says %v, the watcher %v", text, err, watcher)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // Kubernetes says which pods are engines.
 type Kubernetes struct {
 	Scope       Scope
@@ -39,14 +41,7 @@ type KubernetesAPI struct {
 
 // Vouches reports whether a pod's namespace is one that the configuration names: whoever may make pods in any other could
 // have an engine's credentials sent to a pod of theirs.
-func (k *Kubernetes) Vouches(namespace string) bool {
-	for _, n := range k.Namespaces {
-		if n == namespace {
-			return true
-		}
-	}
-	return false
-}
+func (k *Kubernetes) Vouches(namespace string) bool { return slices.Contains(k.Namespaces, namespace) }
 
 // PodPage says which pod of the node serves the page of its GPUs.
 type PodPage struct {

@@ -11,9 +11,10 @@ import (
 var (
 	nodeForm      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	namespaceForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	portNameForm  = regexp.MustCompile(`^[a-z0-9-]{1,15}$`)
+	portNameForm  = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	labelKeyForm  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 	labelTextForm = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+	orderForm     = regexp.MustCompile(`^([^<>]*)[<>]\s*[0-9]{1,18}$`)
 	setForm       = regexp.MustCompile(`^(\S+)\s+(in|notin)\s*\(([^()]*)\)$`)
 )
 
@@ -42,7 +43,7 @@ func badPodPort(s string) (what, remedy string) {
 	}
 	numbers := strings.Trim(s, "0123456789-") == ""
 	switch {
-	case !numbers && portNameForm.MatchString(s):
+	case !numbers && len(s) <= 15 && portNameForm.MatchString(s):
 		return "", ""
 	case !numbers || notLow != nil || notHigh != nil || first == 0:
 		return quote(s) + " is not a port", example
@@ -54,11 +55,14 @@ func badPodPort(s string) (what, remedy string) {
 	return "", ""
 }
 
+// maxNamespaces bounds the namespaces that are followed, each by a connection of its own.
+const maxNamespaces = 32
+
 // maxPortRange bounds the engines that one range can make of a pod.
 const maxPortRange = 64
 
 func badPagePath(s string) (what, remedy string) {
-	if !strings.HasPrefix(s, "/") || len(s) > 200 || strings.ContainsAny(s, " ?#") {
+	if !strings.HasPrefix(s, "/") || len(s) > 200 || strings.ContainsAny(s, "?#") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return quote(s) + " is not the path of a page", "write it like /metrics"
 	}
 	return "", ""
@@ -80,7 +84,7 @@ func badServer(s string) (what, remedy string) {
 }
 
 // badSelector refuses what is no label selector in Kubernetes's syntax: terms between commas, all of which must fit, each
-// a label with =, ==, !=, in or notin, or alone for one that is there, with ! for one that is not.
+// a label with =, ==, !=, in, notin, < or >, or alone for one that is there, with ! for one that is not.
 func badSelector(s string) (what, remedy string) {
 	const remedyAll = "write it as for kubectl get pods -l, such as app=vllm or app in (vllm, llm), and quote the whole"
 	if len(s) > 1000 {
@@ -125,6 +129,8 @@ func badTerm(term string) string {
 	key, values := term, []string(nil)
 	if m := setForm.FindStringSubmatch(term); m != nil {
 		key, values = m[1], strings.Split(m[3], ",")
+	} else if m := orderForm.FindStringSubmatch(term); m != nil {
+		key = m[1]
 	} else if left, right, is := strings.Cut(term, "="); is {
 		key, values = strings.TrimSuffix(left, "!"), []string{strings.TrimPrefix(right, "=")}
 	} else {

@@ -45,7 +45,7 @@ func podPageKeys() codec[PodPage] {
 }
 
 func namespaces() codec[[]string] {
-	return list(text("namespace", "inference", badNamespace), 0, 100, func() string { return "" }).that("", distinct)
+	return list(text("namespace", "inference", badNamespace), 0, maxNamespaces, func() string { return "" }).that("", distinct)
 }
 
 func selectors(atLeast int) codec[[]string] {
