@@ -21,10 +21,16 @@ type gpuTape struct {
 	disguise *recording.Disguise
 
 	mu       sync.Mutex
-	waiting  []recording.Entry
+	waiting  []tapedGPU
 	last     float64 // time of the newest entry
 	recorded int
 	failed   int
+}
+
+// tapedGPU is a line to be, with what its body is made of; nil where it has none.
+type tapedGPU struct {
+	line *recording.GPU
+	raw  *gpu.Raw
 }
 
 // keptSource is a source whose evidence is kept.
@@ -90,26 +96,26 @@ func (t *gpuTape) read(ctx context.Context) {
 	for i := range kept {
 		raw := &kept[i]
 		g := &recording.GPU{
-			T: raw.At + skew, Took: raw.Took.Seconds(), Source: r.Source, ContentType: raw.ContentType, Body: t.scrub(raw), First: raw.First,
+			T: raw.At + skew, Took: raw.Took.Seconds(), Source: r.Source, ContentType: raw.ContentType, First: raw.First,
 		}
 		if raw.ContentType == gpu.TypePage {
 			g.Status = 200
 		}
-		t.add(g)
+		t.add(g, raw)
 		t.recorded++
 	}
 	// A node on which there never were any GPUs is not told of.
 	if len(kept) == 0 && r.Reason != "" && (r.Reason != fact.ReasonNoSource || t.last > 0) {
-		t.add(&recording.GPU{T: r.At + skew, Source: r.Source, Err: r.Detail, Reason: r.Reason})
+		t.add(&recording.GPU{T: r.At + skew, Source: r.Source, Err: r.Detail, Reason: r.Reason}, nil)
 		t.failed++
 	}
 }
 
 // add appends an entry. Lines about GPUs are in the order of their times, also where one source takes another's place.
-func (t *gpuTape) add(g *recording.GPU) {
+func (t *gpuTape) add(g *recording.GPU, raw *gpu.Raw) {
 	g.T = max(g.T, t.last)
 	t.last = g.T
-	t.waiting = append(t.waiting, recording.Entry{GPU: g})
+	t.waiting = append(t.waiting, tapedGPU{g, raw})
 }
 
 // scrub takes the page's secrets and the hidden labels out. A frame has no labels, and neither secrets nor names of pods.
@@ -120,16 +126,22 @@ func (t *gpuTape) scrub(raw *gpu.Raw) []byte {
 	return recording.Scrub(raw.Body, func(label, text string) string { return raw.Mask(t.disguise.Value(label, text)) })
 }
 
-// rewind hands over what has been gathered.
-func (t *gpuTape) rewind() []recording.Entry {
+// rewind hands over what has been gathered. It is called where pages of engines are scrubbed, since one disguise holds for both.
+func (t *gpuTape) rewind() (entries []recording.Entry) {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	all := t.waiting
 	t.waiting = nil
-	return all
+	t.mu.Unlock()
+	for _, g := range all {
+		if g.raw != nil {
+			g.line.Body = t.scrub(g.raw)
+		}
+		entries = append(entries, recording.Entry{GPU: g.line})
+	}
+	return entries
 }
 
 func (t *gpuTape) summary() string {
