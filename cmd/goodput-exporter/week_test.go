@@ -73,6 +73,10 @@ func weekWorld(length float64) (sim.Config, []incident) {
 	habits := sim.Habits{Cancel: 0.03, CancelAfter: 1, Patience: 15, Bad: 0.005}
 	c := sim.Config{Seed: 11, Start: weekStart, Engines: []sim.Engine{engine}}
 	var in []incident
+	c.GPUExporter.Counters = sim.AllCounters
+	for _, g := range weekTroubles(length) {
+		c.GPUEvents = append(c.GPUEvents, g.event)
+	}
 	base := []sim.Point{}
 	level := func(t float64) float64 { return 0.8 * (1 - 0.5*math.Cos(2*math.Pi*t/day)) }
 	factor := func(t float64) float64 {
@@ -174,13 +178,17 @@ func (w *weekTruth) collapsed(from float64) (float64, bool) {
 }
 
 // thinGatherer leaves of a page what the alerts read, with the labels that a scrape would add.
-type thinGatherer struct{ prometheus.Gatherer }
+type thinGatherer struct {
+	prometheus.Gatherer
+	alerts string // all expressions
+}
 
 func (g thinGatherer) Gather() ([]*dto.MetricFamily, error) {
 	all, err := g.Gatherer.Gather()
 	job, jobName, instance, instanceName := "job", alerts.DefaultJob, "instance", "node-a:9810"
 	all = slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {
-		return f.GetType() == dto.MetricType_HISTOGRAM || strings.HasPrefix(f.GetName(), "goodput_latency") || strings.Contains(f.GetName(), "_tokens")
+		return f.GetType() == dto.MetricType_HISTOGRAM || strings.HasPrefix(f.GetName(), "goodput_latency") || strings.Contains(f.GetName(), "_tokens") ||
+			strings.HasPrefix(f.GetName(), "goodput_gpu") && !strings.Contains(g.alerts, f.GetName())
 	})
 	for _, f := range all {
 		for _, m := range f.Metric {
@@ -188,6 +196,24 @@ func (g thinGatherer) Gather() ([]*dto.MetricFamily, error) {
 		}
 	}
 	return all, err
+}
+
+// alertExpressions are those of all alerts, one after another.
+func alertExpressions(t *testing.T, cfg *config.Config) string {
+	t.Helper()
+	groups, err := alerts.Build(alerts.Options{Objectives: cfg.Objectives()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, g := range groups {
+		for _, r := range g.Rules {
+			if r.Alert != "" {
+				b.WriteString(r.Expr + "\n")
+			}
+		}
+	}
+	return b.String()
 }
 
 // writeWeek simulates, lets the exporter read it, and writes what Prometheus would have scraped.
@@ -211,15 +237,15 @@ func writeWeek(t *testing.T, c sim.Config, cfg *config.Config, length float64, p
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink.gatherer = thinGatherer{sink.gatherer}
+	sink.gatherer = thinGatherer{sink.gatherer, alertExpressions(t, cfg)}
 	source := newSimulated(world, weekStart, cfg.Poll.Interval, func(at float64) bool { return at < weekStart+length })
-	if err := errors.Join(replay(t.Context(), cfg, source, refusals{}, sink), sink.Close(), out.Flush(), file.Close()); err != nil {
+	if err := errors.Join(replayWithGPUs(t.Context(), cfg, source, sink), sink.Close(), out.Flush(), file.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestWeek simulates quiet days and incidents, evaluates every alert on a real Prometheus at every interval, and wants no
-// page in the quiet and exactly one for each incident. GOODPUT_WEEK is the number of days: make rules runs one, make week
+// page in the quiet and exactly one for each incident, and of alerts on GPUs only those that their troubles must bring. GOODPUT_WEEK is the number of days: make rules runs one, make week
 // seven.
 func TestWeek(t *testing.T) {
 	if os.Getenv("GOODPUT_WEEK") == "" {
@@ -248,6 +274,7 @@ func TestWeek(t *testing.T) {
 	history := tools.evaluate(t, groups, page, filepath.Join(dir, "data"), length)
 	t.Logf("evaluated after %s", time.Since(began).Round(time.Second))
 	reportWeek(t, inhibit(t, history), incidents, truth)
+	reportGPUs(t, history, length)
 }
 
 // inhibit leaves out the pages that docs/alerts.md has Alertmanager inhibit: what begins and ends while something more telling
