@@ -40,6 +40,9 @@ func (d *Discovery) pods() (n uint64) {
 	return n
 }
 
+// became is what became of the pods that are meant for engines.
+func (d *Discovery) became() string { return strings.ReplaceAll(tallies(d.Pods), "_", " ") }
+
 // noEngine says why there is nothing to show, and what to look at.
 func (p *pageMaker) noEngine() string {
 	d := p.view.Inputs.Discovery
@@ -50,8 +53,10 @@ func (p *pageMaker) noEngine() string {
 		return "Discovery has not been told yet which pods there are."
 	case d.Synced.IsZero():
 		return "No engine is known: " + d.name() + " has not said yet which pods there are: " + orElse(d.Detail, "it was not asked yet") + "."
+	case d.pods() > 0:
+		return "Engines were found on " + d.Where + ": the next round polls them."
 	case len(d.Pods) > 0:
-		return "0 engines: pods on " + d.Where + " fit engines.kubernetes.selectors, and none of them is polled: " + tallies(d.Pods) + ". The table below says why."
+		return "0 engines: pods on " + d.Where + " fit engines.kubernetes.selectors, and none of them is polled: " + d.became() + ". The table below says why."
 	case d.Others > 0:
 		return fmt.Sprintf("0 engines: of %s on %s none fits engines.kubernetes.selectors. Compare them with kubectl get pods --show-labels, or give the engines' pods the label goodput-exporter/engine=true.", plural(d.Others, "pod", "pods"), d.Where)
 	}
@@ -89,7 +94,7 @@ func (p *pageMaker) discoveryRows() []trustRow {
 	if !d.Synced.IsZero() {
 		row.Value = fmt.Sprintf("%s on %s, synced %s ago", plural(int(d.pods()), "pod with engines", "pods with engines"), d.Where, ago(p.now-unix(d.Synced)))
 		if row.Meaning == "" {
-			row.Meaning = "pods that fit engines.kubernetes.selectors: " + orElse(tallies(d.Pods), "none")
+			row.Meaning = "pods that fit engines.kubernetes.selectors: " + orElse(d.became(), "none")
 		}
 	}
 	rows := []trustRow{row}

@@ -45,7 +45,7 @@ func TestDiscoveryIsSaid(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		"pods are followed":                   {discovered(), []string{"2 pods with engines on node gpu-1, synced 4 s ago", "starting", "its pod has not become ready"}, []string{"not every engine answers", "is down"}},
+		"pods are followed":                   {discovered(), []string{"1 polled, 1 starting, 1 no endpoint and 1 refused", "2 pods with engines on node gpu-1, synced 4 s ago", "starting", "its pod has not become ready"}, []string{"not every engine answers", "is down"}},
 		"all engines are starting":            {starting, []string{"1 engine is starting"}, []string{"no promise to judge"}},
 		"a pod is refused, with why":          {discovered(), []string{"Pod tenant/&lt;b&gt;", "none of engines.kubernetes.ports"}, nil},
 		"the API server is away":              {lookedFor(Discovery{Since: at(-600), Synced: at(-600), Detail: "connection refused", Pods: polledPods}), []string{"Kubernetes is not followed since", "the engines found last are polled on", "connection refused"}, nil},
@@ -53,6 +53,7 @@ func TestDiscoveryIsSaid(t *testing.T) {
 		"no pod fits":                         {lookedFor(Discovery{Up: true, Synced: at(-1), Others: 5}), []string{"0 engines: of 5 pods on node gpu-1 none fits engines.kubernetes.selectors"}, nil},
 		"no pod fits, and others are unknown": {lookedFor(Discovery{Up: true, Synced: at(-1), Others: -1}), []string{"0 engines: no pod on node gpu-1 fits engines.kubernetes.selectors"}, nil},
 		"pods fit, and none is polled":        {lookedFor(Discovery{Up: true, Synced: at(-1), Pods: []fold.Tally{{Name: "pending", Count: 2}}}), []string{"none of them is polled: 2 pending"}, nil},
+		"a pod was found since the round":     {lookedFor(Discovery{Up: true, Synced: at(-1), Pods: polledPods}), []string{"Engines were found on node gpu-1: the next round polls them."}, []string{"none of them"}},
 		"nothing is looked for":               {viewOf(), []string{"Add one under engines.targets"}, []string{"Kubernetes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
