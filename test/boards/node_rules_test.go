@@ -134,7 +134,7 @@ func (r *replayed) between(t *testing.T, rule *quotient, model string, lower, up
 	m := judgedModels[model]
 	compared, fooled, widest := 0, 0, 0.0
 	slack := 1e-5
-	if r.major(t) >= 3 {
+	if r.stretches(t) {
 		slack = 1.5 * scrape / ruleWindow
 	}
 	for at, most := range upper {
@@ -157,7 +157,7 @@ func (r *replayed) between(t *testing.T, rule *quotient, model string, lower, up
 	if compared < m.least {
 		t.Errorf("%s of %s: only %d moments were compared", rule.panel, model, compared)
 	}
-	if fooled > 0 {
+	if fooled > 0 && !r.stretches(t) {
 		t.Errorf("%s of %s: in %d moments of %d the energy or the work of another engine is taken for the truth", rule.panel, model, fooled, compared)
 	}
 	t.Logf("%s of %s: %d moments; the ends are at most %.2f %% apart", rule.panel, model, compared, 100*widest)

@@ -129,7 +129,7 @@ func (s *server) major(t *testing.T) int {
 
 // expectation is what the windows say to a question about single numbers, by the labels that the answer has.
 func expectation(q question, windows []window) (map[string]float64, bool) {
-	if strings.Contains(q.panel, "by what became of them") {
+	if strings.Contains(q.panel, "requests") && strings.Contains(q.panel, "by what became of them") {
 		return ledgerSums(windows, map[string]string{"A": "_lower", "B": "_upper"}[q.ref]), true
 	}
 	if strings.Contains(q.panel, "Classes of the SLOs") {
