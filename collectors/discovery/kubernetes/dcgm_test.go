@@ -28,7 +28,7 @@ func TestDCGMExporter(t *testing.T) {
 		"it does not run yet":           {looks, []edits{of(edits{"status|phase": `"Pending"`})}, "!the pod gpu-operator/acme-0 does not run (phase Pending)"},
 		"it is being deleted":           {looks, []edits{of(edits{"metadata|deletionTimestamp": `"2026-01-05T12:00:00Z"`})}, "!the pod gpu-operator/acme-0 is being deleted"},
 		"at the metadata's address":     {looks, []edits{of(edits{"status|podIP": `"169.254.169.254"`})}, "!the pod gpu-operator/acme-0 cannot be asked: its address 169.254.169.254"},
-		"the new one, when it is ready": {looks, []edits{of(named("old", "10.0.0.1")).and(edits{"metadata|deletionTimestamp": `"2026-01-05T12:00:00Z"`}), of(named("new", "10.0.0.2"))}, "http://10.0.0.2:9400/metrics"},
+		"the new one, when it is ready": {looks, []edits{of(named("before", "10.0.0.1")).and(edits{"metadata|deletionTimestamp": `"2026-01-05T12:00:00Z"`}), of(named("new", "10.0.0.2"))}, "http://10.0.0.2:9400/metrics"},
 		"of two the ready one":          {looks, []edits{of(named("a", "10.0.0.1")), of(named("b", "10.0.0.2")).and(edits{"status|conditions": "", "status|startTime": `"2026-01-05T12:00:00Z"`})}, "http://10.0.0.1:9400/metrics"},
 	} {
 		t.Run(name, func(t *testing.T) {
