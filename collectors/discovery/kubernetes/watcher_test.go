@@ -26,6 +26,7 @@ func TestWatcher(t *testing.T) {
 	if s := k.Status(); s.Detail != "" || s.Seen != 2 || s.Pods[Polled] != 1 || len(s.Pods) != 1 || len(s.Skipped) > 0 || time.Since(s.Synced) > time.Minute {
 		t.Errorf("status %+v", s)
 	}
+	since := k.Status().Since
 	k.Put(podWith(t, edits{"metadata|annotations|heartbeat": `"1"`}))
 	k.Put(podWith(t, named("beta-0", "10.0.0.8")))
 	k.comes("serving.acme-0:8000 http://10.0.0.7:8000/metrics; serving.beta-0:8000 http://10.0.0.8:8000/metrics")
@@ -38,6 +39,9 @@ func TestWatcher(t *testing.T) {
 	}
 	k.Delete("serving", "acme-0")
 	k.until(func() bool { return len(k.Status().Pods) == 0 }, never)
+	if again := k.Status().Since; !again.Equal(since) {
+		t.Errorf("up since %v, and then since %v", since, again)
+	}
 	for _, want := range []string{"come=serving.acme-0:8000 gone=\"\"", "gone=serving.beta-0:8000", "gone=serving.acme-0:8000"} {
 		if n := strings.Count(k.log.String(), want); n != 1 {
 			t.Errorf("%q is said %d times\n%s", want, n, k.log)
