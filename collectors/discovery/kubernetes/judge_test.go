@@ -67,6 +67,7 @@ func TestJudge(t *testing.T) {
 		"the leader of a group":                              {Config{}, lws("0"), Polled, page},
 		"a worker of a group":                                {Config{}, lws("1"), NoEndpoint, "it is a worker of a LeaderWorkerSet's group, and no probe asks it over HTTP: its leader answers for it"},
 		"a worker that the kubelet asks over HTTP":           {Config{}, lws("1").and(probed), Polled, page},
+		"a worker that the kubelet asks otherwise":           {Config{}, lws("1").and(edits{"spec|containers": `[{"name": "vllm", "ports": [{"name": "http", "containerPort": 8000}], "readinessProbe": {"exec": {}}}]`}), NoEndpoint, "and no probe asks it over HTTP"},
 		"a worker of a Ray cluster":                          {Config{}, edits{"metadata|labels|ray.io/node-type": `"worker"`}, NoEndpoint, "it is a worker of a Ray cluster, and no probe asks it over HTTP: its leader answers for it"},
 		"annotations are not listened to by default":         {Config{}, annotated("port", "9999"), Polled, page},
 		"annotations choose a declared port":                 {listens, annotated("port", "8001").and(edits{"spec|containers": containers(ranks)}), Polled, "serving.acme-0:8001 http://10.0.0.7:8001/metrics"},
