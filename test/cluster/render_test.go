@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // deploy is the folder of manifests.
