@@ -101,7 +101,7 @@ type DeviceClaim struct {
 // Why the device of a claim is no UUID.
 const (
 	UnresolvedName = "name" // a name of the device's file (GKE), of which it is not known whose it is
-	UnresolvedDRA  = "dra"  // a device of a resource claim, whose UUID stands in a ResourceSlice that was not read
+	UnresolvedDRA  = "dra"  // a device of a resource claim, whose UUID is in no ResourceSlice that was read
 	UnresolvedForm = "form" // no form that is known
 )
 

@@ -117,7 +117,7 @@ func unresolved(c *fact.DeviceClaim) string {
 	case "":
 		return c.Device + " (which the source of readings does not have)"
 	case fact.UnresolvedDRA:
-		return c.Device + " (DRA: a device of a resource claim, whose UUID stands in a ResourceSlice that was not read)"
+		return c.Device + " (DRA: a device of a resource claim, whose UUID is in no ResourceSlice that was read)"
 	case fact.UnresolvedName:
 		return c.Device + " (a device's file, of which it is not known whose it is)"
 	}
