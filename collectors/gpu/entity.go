@@ -85,7 +85,8 @@ func (e *entity) number(f *field, raw, ratio float64, t tally) {
 		t.drop(dropBlank)
 		return
 	}
-	if why := f.of.judge(v); why != "" {
+	v, why := f.of.judge(v)
+	if why != "" {
 		t.drop(why)
 		return
 	}

@@ -1,6 +1,10 @@
 package gpu
 
-import "github.com/goodput-exporter/goodput-exporter/exporter/fact"
+import (
+	"math"
+
+	"github.com/goodput-exporter/goodput-exporter/exporter/fact"
+)
 
 // quantity is one number of a card, in base units, and what it can be at all.
 type quantity struct {
@@ -71,15 +75,30 @@ var quantities = []*quantity{
 	temperature, memoryTemperature, smClock, memoryClock, pcieTx, pcieRx, nvlinkTx, nvlinkRx, eccDouble, remapFailed, pcieReplays,
 }
 
-// judge says why v cannot be this quantity; "" when it can.
-func (q *quantity) judge(v float64) string {
+// noise is by what share of a bound a value may be beyond it and still mean the bound. Shares of time are quotients that
+// come out as 1.0000000000000002, or as 1.0000001 where a source divides in single precision; dcgm-exporter prints six
+// digits. What is further out is no rounding: on MIG instances sm_active has been seen well above 1 (NVIDIA/DCGM#152).
+// Counters have none: they are counted, not divided, and the next number after the bound is a blank.
+const noise = 1e-6
+
+// judge returns v as this quantity, or why it cannot be it. What is beyond a bound by noise alone is the bound.
+func (q *quantity) judge(v float64) (_ float64, why string) {
+	below, above := q.slack()
 	switch {
 	case !finite(v):
-		return dropNotANumber
-	case v < q.min || v > q.max:
-		return dropRange
+		return 0, dropNotANumber
+	case v < q.min-below, v > q.max+above:
+		return 0, dropRange
 	}
-	return ""
+	return min(max(v, q.min), q.max), ""
+}
+
+// slack is how far out noise may be, below and above.
+func (q *quantity) slack() (below, above float64) {
+	if q.counter {
+		return 0, 0
+	}
+	return noise * max(1, math.Abs(q.min)), noise * q.max
 }
 
 // costs tells what cannot be answered without a quantity that no card has, in the order of quantities.
