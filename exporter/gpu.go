@@ -45,7 +45,7 @@ func collectGPUSource(p *page, s *fold.GPUSource, started float64) {
 		p.gauge(catalog.GPULastSample, s.At, s.Name)
 		p.info(catalog.GPUSourceInfo, s.Name, s.Driver, s.Version)
 	}
-	for _, t := range closed(s.Dropped, among("blank", "status", "stale", "future", "out_of_range", "not_a_number", "conflict", "disagree", "unidentified", "unreadable", "too_many")) {
+	for _, t := range closed(s.Dropped, among("blank", "status", "stale", "future", "out_of_range", "not_a_number", "conflict", "disagree", "unidentified", "unreadable", "too_many", fold.DroppedEnergy, fold.DroppedThrottle)) {
 		p.counter(catalog.GPUDropped, float64(t.Count), started, t.Name)
 	}
 	c := &s.Claims

@@ -25,7 +25,7 @@ const (
 func giveGPUs(s *fold.Snapshot) {
 	s.GPUSource = fold.GPUSource{
 		Name: "dcgm", Up: true, At: startedAt + 598, Driver: "570.124.06", Version: "libdcgm 4.6.0, engine 4.6.0",
-		Dropped: []fold.Tally{{Name: "blank", Count: 7}, {Name: "of tomorrow", Count: 1}},
+		Dropped: []fold.Tally{{Name: "blank", Count: 7}, {Name: "energy", Count: 3}, {Name: "of tomorrow", Count: 1}, {Name: "throttle", Count: 2}},
 		Claims:  fold.ClaimSource{Asked: true, Up: true, At: startedAt + 590, Unresolved: tally(fact.UnresolvedDRA, 1), Conflicts: 2},
 	}
 	whole := fact.GPU{

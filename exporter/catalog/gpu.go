@@ -144,7 +144,7 @@ func gpuSourceSeries() []Series {
 		{
 			Name: GPUDropped, Kind: Counter, Unit: "values", Labels: []string{LabelReason}, Population: "values of all GPUs in all readings", Window: "cumulative since the exporter started",
 			What: "Values that the source had and that were not believed. The reason is blank (DCGM's way to say that there is none), status (DCGM reports an error), stale, future (sampled later than it was read), out_of_range (no such card exists), not_a_number, " +
-				"conflict (two fields cannot both be true), disagree (rows of one card differ), unidentified (no UUID), unreadable (no line of the format), too_many or other. Absent until there is one.",
+				"conflict (two fields cannot both be true), disagree (rows of one card differ), unidentified (no UUID), unreadable (no line of the format), too_many, energy (of a counter that rose by more than the card can have used, or fell), throttle (likewise of the time for which a reason held) or other. Absent until there is one.",
 		},
 		{
 			Name: GPUClaimsUp, Kind: Gauge, Unit: "boolean",

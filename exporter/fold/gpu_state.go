@@ -145,18 +145,18 @@ func (n *gpuState) tell(g *gpu, told *fact.GPU, r *fact.GPUReading, stale float6
 		dt = between
 	}
 	if odd := g.takeThrottles(told.Throttled, r.At, dt); odd > 0 {
-		n.dropped[droppedThrottle] += odd
+		n.dropped[DroppedThrottle] += odd
 	}
 	if g.takeEnergy(told, r.At) {
-		n.dropped[droppedEnergy]++
+		n.dropped[DroppedEnergy]++
 	}
 	g.told, g.readAt, g.seen = *told, r.At, cmp.Or(told.SampledAt, r.At)
 }
 
-// Values that the reducer does not believe, which a single reading cannot tell.
+// Names in GPUSource.Dropped of values that the reducer does not believe, which a single reading cannot tell.
 const (
-	droppedEnergy   = "energy"   // more joules than the card can have used, or fewer than before
-	droppedThrottle = "throttle" // likewise of seconds
+	DroppedEnergy   = "energy"   // more joules than the card can have used, or fewer than before: also the first after the counter began anew
+	DroppedThrottle = "throttle" // likewise of seconds
 )
 
 // leave lets go of instances that were replaced: their card answers, and does not have them any more. It also bounds

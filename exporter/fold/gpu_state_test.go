@@ -60,7 +60,7 @@ func TestGPUSourceComesAndGoes(t *testing.T) {
 		n := nodeOf(t).round(100, one, nil).round(105, two, nil).round(106, two, nil)
 		again := *two
 		n.round(107, &again, nil)
-		if got := n.last.GPUSource.Dropped; !slices.Equal(got, []Tally{{"blank", 3}, {droppedEnergy, 1}}) {
+		if got := n.last.GPUSource.Dropped; !slices.Equal(got, []Tally{{"blank", 3}, {DroppedEnergy, 1}}) {
 			t.Errorf("dropped %v", got)
 		}
 	})
