@@ -29,16 +29,31 @@ func (o *Options) gpuAlerts() []Rule {
 	target := "cluster, job, " + o.NodeLabel
 	where := "{{ $labels." + o.NodeLabel + " }}"
 	return []Rule{
-		alert("GoodputGPULost", ticket, certain, "2m", maxBy(target+", gpu", catalog.GPUUp)+" == 0",
-			"GPU {{ $labels.gpu }} on "+where+" is lost",
-			"The source of GPUs on "+where+" is alive, and GPU {{ $labels.gpu }} is not in it or does not answer."+heldBy),
+		gpuLost(target, where),
 		gpuErrors(target, where),
 		gpuMemoryFailed(target, where),
 		gpuApplicationErrors(target, where),
-		gpuThrottled(target, where),
+		o.gpuThrottled(target, where),
 		gpuIdle(target, where),
 		gpuSourceDown(target, where),
 	}
+}
+
+// gpuLost goes on where the exporter restarts, which then does not know a GPU that is gone already: the last that was told of
+// it was that it is lost, and the source answers and does not have it. One that turned up elsewhere is not lost. It lasts
+// for as long as the exporter itself would tell of the GPU.
+func gpuLost(target, where string) Rule {
+	by := target + ", gpu"
+	return alert("GoodputGPULost", ticket, certain, "2m",
+		lines(
+			maxBy(by, catalog.GPUUp)+" == 0",
+			"or",
+			fmt.Sprintf("max by (%s) (last_over_time(%s[1d])) == 0", by, catalog.GPUUp),
+			fmt.Sprintf("unless on (cluster, gpu) %s", catalog.GPUUp),
+			fmt.Sprintf("and on (%s) %s == 1", target, catalog.GPUSourceUp),
+		),
+		"GPU {{ $labels.gpu }} on "+where+" is lost",
+		"The source of GPUs on "+where+" is alive, and GPU {{ $labels.gpu }} is not in it or does not answer."+heldBy)
 }
 
 // heldBy names the engines of the GPU of an alert, of which there may be none or several. They are looked up when the alert
@@ -100,18 +115,31 @@ func pairs(target string) string {
 	return fmt.Sprintf(`max by (%s, gpu, engine) (%s{engine!=""})`, target, catalog.GPUInfo)
 }
 
-// gpuThrottled leaves out the power limit, at which a card at full load works as it was built to, and sync_boost, which is
-// another GPU's reason. A card that nobody uses harms nobody.
-func gpuThrottled(target, where string) Rule {
+// harmless are reasons that call for nobody: the power limit, at which a card at full load works as it was built to, and
+// sync_boost, which is another GPU's reason.
+const harmless = `reason!~"sw_power_cap|sync_boost"`
+
+// gpuThrottled takes the greatest share of any reason. One heat holds clocks down by several reasons at once (thermal,
+// hw_thermal, hw_slowdown): they overlap, so that their sum counts seconds twice, and they are one thing to be told of. A
+// card that nobody uses harms nobody.
+func (o *Options) gpuThrottled(target, where string) Rule {
 	return alert("GoodputGPUThrottled", ticket, certain, "10m",
 		lines(
-			fmt.Sprintf(`max by (%s, gpu, reason) (rate(%s{reason!~"sw_power_cap|sync_boost"}[5m])) > %s`, target, catalog.GPUThrottle, number(throttledShare)),
+			fmt.Sprintf(`max by (%s, gpu) (rate(%s{%s}[5m])) > %s`, target, catalog.GPUThrottle, harmless, number(throttledShare)),
 			fmt.Sprintf("and on (%s, gpu) (", target),
 			fmt.Sprintf("  %s * on (%s, engine) group_left () %s >= 1", pairs(target), target, inFlight(target, "avg_over_time", "running")),
 			")",
 		),
-		"GPU {{ $labels.gpu }} on "+where+" is held down: {{ $labels.reason }}",
-		"For {{ $value | humanizePercentage }} of the last 5 minutes the clocks of GPU {{ $labels.gpu }} were held down while its engine had sequences to compute: {{ $labels.reason }}."+heldBy)
+		"GPU {{ $labels.gpu }} on "+where+" is held down",
+		"For {{ $value | humanizePercentage }} of the last 5 minutes, by one reason alone, the clocks of GPU {{ $labels.gpu }} were held down while its engine had sequences to compute."+o.heldDownBy()+heldBy)
+}
+
+// heldDownBy names the reasons that hold the GPU of an alert down, and the share of each. They are looked up when the alert
+// is sent: as labels they would split it, and begin it anew whenever another is the greatest.
+func (o *Options) heldDownBy() string {
+	of := fmt.Sprintf("max by (reason) (rate(%s{cluster=%%q,job=%%q,%s=%%q,gpu=%%q,%s}[5m])) > %s", catalog.GPUThrottle, o.NodeLabel, harmless, number(throttledShare))
+	return fmt.Sprintf("{{ with printf `%s` $labels.cluster $labels.job $labels.%s $labels.gpu | query | sortByLabel \"reason\" }} Reasons, which overlap:"+
+		"{{ range . }} {{ .Labels.reason }} ({{ .Value | humanizePercentage }}){{ end }}.{{ end }}", of, o.NodeLabel)
 }
 
 // gpuIdle compares the busiest GPU of an engine: under pipeline parallelism one may wait for another. MIG instances have no

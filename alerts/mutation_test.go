@@ -29,8 +29,8 @@ const (
 var (
 	comparison = regexp.MustCompile(` (==|>=|<=|>|<) `)
 	flips      = map[string]string{"==": "!=", ">": "<", "<": ">", ">=": "<", "<=": ">"}
-	span5m     = regexp.MustCompile(`(rate|increase)(5m|30m|1h|6h|3d)\b|\[(5m|30m|1h|6h)`)
-	otherSpan  = map[string]string{"5m": "1h", "30m": "6h", "1h": "5m", "6h": "30m", "3d": "6h"}
+	span5m     = regexp.MustCompile(`(rate|increase)(5m|30m|1h|6h|3d)\b|\[(5m|30m|1h|6h|1d)`)
+	otherSpan  = map[string]string{"5m": "1h", "30m": "6h", "1h": "5m", "6h": "30m", "1d": "6h", "3d": "6h"}
 	labelList  = regexp.MustCompile(`\b(by|on) \(([^()]*)\)`)
 	selector   = regexp.MustCompile(`\{([a-z]+)="[^"]*"\}`)
 )
