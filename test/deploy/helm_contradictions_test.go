@@ -181,6 +181,9 @@ func TestNoSecondHostEngine(t *testing.T) {
 			if got := strings.Contains(text, "embedded: true"); got != c.embedded {
 				t.Errorf("a host engine inside the child: %v", got)
 			}
+			if got := strings.Contains(text, "NVIDIA_VISIBLE_DEVICES"); got != c.embedded {
+				t.Errorf("the runtime is asked for the driver: %v", got)
+			}
 			if got := strings.Contains(text, "nvidia-dcgm.gpu-operator.svc:5555"); got == c.embedded {
 				t.Errorf("the GPU operator's host engine is named: %v", got)
 			}

@@ -21,6 +21,7 @@ func TestChartMutants(t *testing.T) {
 		"a policy that forgets where engines are":       {"networkpolicy", "_egress.tpl", "values: {{ toJson $facts.namespaces }}", "values: [default]", "network"},
 		"a policy that lets everybody scrape":           {"networkpolicy", "networkpolicy.yaml", "{{- toYaml $policy.scrapeFrom | nindent 8 }}", "- namespaceSelector: {}", "network"},
 		"a monitor of pods of every release":            {"monitoring", "podmonitor.yaml", "jobLabel: app.kubernetes.io/name", "jobLabel: app.kubernetes.io/instances", "job"},
+		"a central exporter that is gone when it moves": {"central", "podmonitor.yaml", "targetLabel: node, replacement: {{ include \"goodput-exporter.fullname\" . }}", "targetLabel: node, sourceLabels: [__meta_kubernetes_pod_node_name]", "job"},
 		"a Service whatever listens":                    {"otlp", "service.yaml", "targetPort: otlp-grpc", "targetPort: grpc", "ports"},
 		"root without the kubelet":                      {"default", "_pod.tpl", "ternary 0 65532 $root", "ternary 65532 0 $root", "security"},
 		"a token where there is no API server to ask":   {"default", "_pod.tpl", "automountServiceAccountToken: ", "automountServiceAccountToken: false #", "permissions"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -115,7 +116,7 @@ func TestReleasesOfAnyNameRender(t *testing.T) {
 	values := setOfValues(t, "everything")
 	delete(values, "fullnameOverride")
 	values["podLabels"] = map[string]any{}
-	for _, name := range []string{"a", "goodput", "goodput-exporter-east", strings.Repeat("a", 53), strings.Repeat("a", 40) + "-goodput-exporter"[:13]} {
+	for _, name := range []string{"a", "goodput", "goodput.east", "goodput-exporter-east", strings.Repeat("a", 53), strings.Repeat("a", 40) + "-goodput-exporter"[:13]} {
 		files, err := rendered(values, name)
 		if err != nil {
 			t.Fatal(err)
@@ -127,6 +128,11 @@ func TestReleasesOfAnyNameRender(t *testing.T) {
 		for _, find := range []func(*world) complain{misnamed, mislabelled, dangling, selectsNothing, unknownPorts, wrongJob} {
 			for _, c := range find(w) {
 				t.Errorf("%s: %s", name, c)
+			}
+		}
+		for _, s := range all[*corev1.Service](w) {
+			if notes := files["goodput-exporter/templates/NOTES.txt"]; !strings.Contains(notes, " "+s.Name+"."+s.Namespace+".svc,") {
+				t.Errorf("%s: the notes send spans elsewhere than to %s", name, s.Name)
 			}
 		}
 	}

@@ -38,10 +38,10 @@ func (c *typed) kubectl(args []string) error {
 			return fmt.Errorf("there is no %s %s", found[1], found[2])
 		}
 	}
-	if _, account, is := strings.Cut(line, "--as=system:serviceaccount:"); is {
-		namespace, name, _ := strings.Cut(account, ":")
+	if account := regexp.MustCompile(`(?:--as=system:serviceaccount:|--serviceaccount=)(\S+)`).FindStringSubmatch(line); account != nil {
+		namespace, name, _ := strings.Cut(account[1], ":")
 		if _, is := named[*corev1.ServiceAccount](w, namespace, name); !is {
-			return fmt.Errorf("there is no service account %s", account)
+			return fmt.Errorf("there is no service account %s", account[1])
 		}
 	}
 	if args[len(args)-1] == "9810" && !slices.ContainsFunc(w.workloads()[0].container().Ports, func(p corev1.ContainerPort) bool {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery/kubernetes"
@@ -114,7 +115,7 @@ func has(values map[string]any, key string) bool {
 // makes the job and the label that the rules look for.
 func TestInstallBlocks(t *testing.T) {
 	g := readGuide(t)
-	if names := slices.Sorted(maps.Keys(g.blocks)); !slices.Equal(names, []string{"prometheus.yml", "values.yaml"}) || len(g.blocks["values.yaml"]) < 4 {
+	if names := slices.Sorted(maps.Keys(g.blocks)); !slices.Equal(names, []string{"kustomization.yaml", "prometheus.yml", "values.yaml"}) || len(g.blocks["values.yaml"]) < 4 {
 		t.Fatalf("the guide has %d blocks of values, and blocks of %v", len(g.blocks["values.yaml"]), names)
 	}
 	for i, block := range g.blocks["values.yaml"] {
@@ -143,6 +144,38 @@ func TestInstallBlocks(t *testing.T) {
 	job := prometheus.Jobs[0]
 	if job.Name != "goodput-exporter" || job.Relabel[0].Regex != "goodput-exporter;metrics" || job.Relabel[1].Target != "node" {
 		t.Errorf("the scrape configuration %+v", job)
+	}
+}
+
+// TestInstallInANamespaceOfOthers: what the guide tells to write where a namespace holds more than the exporter leaves that
+// namespace out, for kubectl delete would take it along, and moves everything else there.
+func TestInstallInANamespaceOfOthers(t *testing.T) {
+	block := readGuide(t).blocks["kustomization.yaml"][0]
+	for with, want := range map[string]int{block: 0, strings.Split(block, "patches:")[0]: 1} {
+		fsys := copied(t)
+		text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../examples/complete]\n" + with
+		if err := fsys.WriteFile("/mine/kustomization.yaml", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		made, err := kustomized(fsys, build{expect: expect{name: "in a namespace of others"}, dir: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := decoded(expect{name: "in a namespace of others"}, made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(all[*corev1.Namespace](w)); n != want {
+			t.Errorf("%d namespaces with\n%s", n, with)
+		}
+		for _, o := range w.objects {
+			if o.GetNamespace() != "" && o.GetNamespace() != "monitoring" {
+				t.Errorf("%s is in %s", o, o.GetNamespace())
+			}
+		}
+		for _, c := range dangling(w) {
+			t.Error(c)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ What the configuration says about the pod, in JSON:
   of          the only ones in which engines are
   source      of GPUs
   child       goodput-dcgm is run: DCGM is read, or may be because its library is there
+  embedded    the host engine is inside it, and needs the driver
   page        pods are looked at for a dcgm-exporter
   kubelet     the kubelet is asked which container holds which GPU
   http, grpc  ports at which spans are taken in; "" for none
@@ -56,6 +57,7 @@ What the configuration says about the pod, in JSON:
 {{- end -}}
 {{- dict "pods" $pods "scope" $scope "namespaces" $namespaces "of" $of "source" $source "page" $page
       "child" (or (eq $source "dcgm") (and (eq $source "auto") (not (empty (print .Values.dcgm.image .Values.dcgm.libraryHostPath)))))
+      "embedded" (eq (toString (dig "embedded" "" ($gpu.dcgm | default dict))) "true")
       "kubelet" (eq (toString (dig "enabled" "auto" ($gpu.pod_resources | default dict))) "true")
       "http" (include "goodput-exporter.port" $spans.listen)
       "grpc" (include "goodput-exporter.port" $spans.grpc_listen) | toJson -}}

@@ -9,6 +9,11 @@
 {{- end -}}
 {{- end }}
 
+{{/* A Service's name becomes one of DNS: no dots, which a release may have. */}}
+{{- define "goodput-exporter.otlpName" -}}
+{{- printf "%s-otlp" (include "goodput-exporter.fullname" . | replace "." "-" | trunc 58 | trimSuffix "-") -}}
+{{- end }}
+
 {{- define "goodput-exporter.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "goodput-exporter.fullname" .) -}}

@@ -134,8 +134,14 @@ A running exporter does not look at its configuration again by itself. The sum m
 {{- with include "goodput-exporter.goMemLimit" . -}}
 {{- $own = append $own (dict "name" "GOMEMLIMIT" "value" .) -}}
 {{- end -}}
-{{- if (include "goodput-exporter.facts" . | fromJson).child -}}
+{{- $facts := include "goodput-exporter.facts" . | fromJson -}}
+{{- if $facts.child -}}
 {{- $own = append $own (dict "name" "LD_LIBRARY_PATH" "value" "/libdcgm") -}}
+{{- /* NVIDIA's runtime gives the driver to those who ask for it by this name, and the image does not. */ -}}
+{{- if $facts.embedded -}}
+{{- $own = append $own (dict "name" "NVIDIA_VISIBLE_DEVICES" "value" "all") -}}
+{{- $own = append $own (dict "name" "NVIDIA_DRIVER_CAPABILITIES" "value" "utility,compute") -}}
+{{- end -}}
 {{- end -}}
 {{- $given := list -}}
 {{- range .Values.extraEnv -}}
