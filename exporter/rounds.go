@@ -134,15 +134,16 @@ func distinct(targets []fact.Target) []fact.Target {
 	return out
 }
 
-// current picks the polls of targets that are still there at the same address.
+// current picks the polls of targets that are still there at the same address, and no other pod.
 func current(polls []polled, targets []fact.Target) []fact.Poll {
-	address := make(map[string]string, len(targets))
+	now := make(map[string]fact.Target, len(targets))
 	for _, t := range targets {
-		address[t.ID] = t.URL
+		now[t.ID] = t
 	}
+	const pod = "pod_uid"
 	out := make([]fact.Poll, 0, len(polls))
 	for _, p := range polls {
-		if url, there := address[p.target.ID]; there && url == p.target.URL {
+		if t, there := now[p.target.ID]; there && t.URL == p.target.URL && t.Labels[pod] == p.target.Labels[pod] {
 			out = append(out, p.Poll)
 		}
 	}

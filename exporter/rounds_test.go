@@ -146,18 +146,22 @@ func TestRoundsThatAreDueDuringAnotherAreMissed(t *testing.T) {
 
 func TestPollsOfATargetThatWentAwayAreNotFolded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := named("stays", "goes", "moves")
+		s := named("stays", "goes", "moves", "replaced")
+		uid := func(uid string) map[string]string { return map[string]string{"pod_uid": uid} }
+		s.list[0].Labels, s.list[3].Labels = uid("1"), uid("2")
 		w := start(t, s, func(ctx context.Context, _ fact.Target) fact.Poll { return after(ctx, 2*time.Second) }, nil)
 		w.until(time.Second)
-		s.set(s.list[0], fact.Target{ID: "moves", URL: "http://elsewhere/metrics"}, fact.Target{ID: "new", URL: "http://new/metrics"})
+		replaced := s.list[3]
+		replaced.Labels = uid("3")
+		s.set(s.list[0], fact.Target{ID: "moves", URL: "http://elsewhere/metrics"}, replaced, fact.Target{ID: "new", URL: "http://new/metrics"})
 		w.until(5 * time.Second)
 		sameLines(t, w.history(), "2s stays:ok")
 		got := w.reducer.round(0).Targets
-		if len(got) != 3 || got[2].ID != "new" {
+		if len(got) != 4 || got[3].ID != "new" {
 			t.Errorf("targets of the round %v, want those at its end", got)
 		}
 		w.until(15 * time.Second)
-		sameLines(t, w.history(), "2s stays:ok", "12s stays:ok moves:ok new:ok")
+		sameLines(t, w.history(), "2s stays:ok", "12s stays:ok moves:ok replaced:ok new:ok")
 		if err := w.end(); err != nil {
 			t.Error(err)
 		}

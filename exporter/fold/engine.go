@@ -26,7 +26,7 @@ type engine struct {
 	skipped  map[string]uint64
 	resets   uint64
 
-	elsewhere bool // the target has another address since the last page, whose process may well live on
+	elsewhere bool // the target has another address since the last page, whose process may well live on, or is another pod
 
 	dead   bool // the process of the last page is taken for gone: what was in flight is lost
 	gone   bool // the target has vanished
@@ -96,7 +96,7 @@ func (s *State) poll(e *engine, p fact.Poll) {
 		what = newProcess
 	}
 	if what == sameProcess && e.elsewhere && birth(p.Sample) == 0 {
-		what = newProcess // counters that have not fallen are no evidence across two addresses
+		what = newProcess // counters that have not fallen are no evidence across two addresses, or two pods
 	}
 	switch what {
 	case sameProcess:
@@ -172,7 +172,7 @@ func (s *State) firstSight(e *engine, now *page) {
 
 // restart takes the first page of another process of a known engine. If that was born after the last page of the old
 // one, or does not say when, all its counters began at 0 in between; else the address leads to several processes (a
-// load balancer), and what this one counted before is not ours; nor is it when the target has another address now.
+// load balancer), and what this one counted before is not ours; nor is it when the target has another address now, or is another pod.
 func (s *State) restart(e *engine, now *page) {
 	isTorn, skip := s.unfit(e, now)
 	if skip {

@@ -96,7 +96,7 @@ func (s *State) meet(r Round) {
 			e = newEngine(t, s.opts.Objectives)
 			s.engines[t.ID] = e
 		}
-		if known && pageAddress(e.target.URL) != pageAddress(t.URL) {
+		if known && (pageAddress(e.target.URL) != pageAddress(t.URL) || otherPod(&e.target, &t)) {
 			s.leave(e)
 			e.elsewhere = e.last != nil
 		}
@@ -121,6 +121,13 @@ func (s *State) leave(e *engine) {
 	if e.last != nil && !e.dead {
 		s.closeWindow(e, true)
 	}
+}
+
+// otherPod reports whether two targets are known to be two pods. One that comes for another takes its name, and on the node's
+// network, or where addresses are kept for a name, its address too.
+func otherPod(a, b *fact.Target) bool {
+	was, is := a.Labels[labelPodUID], b.Labels[labelPodUID]
+	return was != "" && is != "" && was != is
 }
 
 // pageAddress is a URL without what may change although the page stays where it is: user and query.

@@ -399,6 +399,40 @@ func TestTargetsThatLeaveLoseNothing(t *testing.T) {
 	}
 }
 
+// TestAPodThatTakesANameIsNotTheOneBefore: a pod that comes for another of its name is another process, at whatever address, and
+// whatever its page says or leaves unsaid.
+func TestAPodThatTakesANameIsNotTheOneBefore(t *testing.T) {
+	const page = "http://10.0.0.7:8000/metrics"
+	for name, c := range map[string]struct {
+		url, before, now string
+		was, is          says
+		finished, resets uint64
+	}{
+		"at its address, and does not say when it began":  {page, "1", "2", says{}, says{first: 3, finished: 3, http2xx: 3}, 10, 1},
+		"at its address, and has done more":               {page, "1", "2", says{}, says{first: 900, finished: 900, http2xx: 900}, 10, 1},
+		"at its address, and says when it began":          {page, "1", "2", says{born: 50}, says{born: 130, first: 900, finished: 900, http2xx: 900}, 910, 1},
+		"at another address, and has done more":           {"http://10.0.0.8:8000/metrics", "1", "2", says{}, says{first: 900, finished: 900, http2xx: 900}, 10, 1},
+		"the same pod, that does not say":                 {page, "1", "1", says{}, says{first: 30, finished: 30, http2xx: 30}, 30, 0},
+		"a target that is known to be a pod from now on":  {page, "", "2", says{}, says{first: 30, finished: 30, http2xx: 30}, 30, 0},
+		"a target that is not known to be a pod any more": {page, "1", "", says{}, says{first: 30, finished: 30, http2xx: 30}, 30, 0},
+		"the same pod, whose container was started anew":  {page, "1", "1", says{born: 50}, says{born: 130, first: 9, finished: 9, http2xx: 9}, 19, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := func(uid, url string) []fact.Target {
+				return []fact.Target{{ID: "a", URL: url, Labels: map[string]string{labelPodUID: uid}}}
+			}
+			s := tell(t, 90)
+			s.targets = pod(c.before, page)
+			s.page(100, c.was).page(120, says{born: c.was.born, first: 12, finished: 10, http2xx: 10})
+			s.targets = pod(c.now, c.url)
+			s.page(140, c.is).end()
+			equal(t, "finished", s.engine().Ledger.Finished, Span{c.finished, c.finished, true})
+			equal(t, "resets", s.engine().Resets, c.resets)
+			equal(t, "up", s.engine().Up, true)
+		})
+	}
+}
+
 // TestARankThatIsAwayFollowsToo: a model that was unloaded when the grids changed comes back on the new ones, with what it
 // had counted, so that the edges of all its series are the same.
 func TestARankThatIsAwayFollowsToo(t *testing.T) {
