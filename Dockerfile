@@ -1,5 +1,5 @@
 # Two images. The default is one static binary on nothing:
-#   docker build --build-arg=VERSION=$(git describe --tags) --build-arg=REVISION=$(git rev-parse HEAD) -t goodput-exporter .
+#   docker build --build-arg=VERSION=$(git describe --tags --always) --build-arg=REVISION=$(git rev-parse HEAD) -t goodput-exporter .
 # and beside it one with the child that reads DCGM, for nodes without a dcgm-exporter. It expects libdcgm.so.4 of the host
 # or of a DCGM image, mounted where the loader looks (docs/dcgm.md):
 #   docker build --target=dcgm -t goodput-exporter:dcgm .
