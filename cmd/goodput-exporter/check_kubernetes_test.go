@@ -23,7 +23,7 @@ func TestCheckSaysWhichPodsAreEngines(t *testing.T) {
 		}},
 		"on one that knows its node, and no cluster": {"gpu-1", nil, func(*cluster) string { return "engines: {kubernetes: {ports: [http, 8000-8007]}}\n" }, []string{
 			"# engines.kubernetes: pods on node gpu-1 that fit ", ", at the ports http, 8000-8007",
-			"# gpu.kubernetes: the page of the pod there that fits app=nvidia-dcgm-exporter or app.kubernetes.io/name=dcgm-exporter, at port 9400",
+			"# gpu.kubernetes: the page of the pod there that fits app=nvidia-dcgm-exporter or app.kubernetes.io/name=dcgm-exporter or app.kubernetes.io/name=gke-managed-dcgm-exporter, at port 9400",
 			"# engines.kubernetes: this is no pod of a cluster, so nothing was asked",
 		}},
 		"beside an API server": {"", func(k *cluster) {

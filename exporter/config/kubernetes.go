@@ -67,5 +67,10 @@ func defaultKubernetes() Kubernetes {
 }
 
 func defaultPodPage() PodPage {
-	return PodPage{Selectors: []string{"app=nvidia-dcgm-exporter", "app.kubernetes.io/name=dcgm-exporter"}, Port: 9400}
+	return PodPage{
+		Selectors: []string{
+			"app=nvidia-dcgm-exporter", "app.kubernetes.io/name=dcgm-exporter", "app.kubernetes.io/name=gke-managed-dcgm-exporter",
+		},
+		Port: 9400,
+	}
 }

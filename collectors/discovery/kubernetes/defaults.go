@@ -31,8 +31,15 @@ var DefaultPorts = []string{
 	"8000",           // vLLM's own default
 }
 
-// DefaultDCGMSelectors find dcgm-exporter as the GPU operator and its own chart deploy it.
-var DefaultDCGMSelectors = []string{"app=nvidia-dcgm-exporter", "app.kubernetes.io/name=dcgm-exporter"}
+// DefaultDCGMSelectors find the pods of dcgm-exporter.
+var DefaultDCGMSelectors = []string{
+	// The GPU operator.
+	"app=nvidia-dcgm-exporter",
+	// Its own chart and manifest.
+	"app.kubernetes.io/name=dcgm-exporter",
+	// GKE, where Google runs it in gke-managed-system: as walk-throughs of GKE find its pods with kubectl. We have not seen it ourselves.
+	"app.kubernetes.io/name=gke-managed-dcgm-exporter",
+}
 
 // optIn is the label with which a pod says that it is an engine ("true"), or that it is none, whatever else fits ("false").
 const optIn = "goodput-exporter/engine"
