@@ -44,7 +44,7 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	}
 	switch {
 	case !finds(cfg):
-		return fmt.Errorf("%s: engines.targets and engines.files are empty, so there is nothing to record", o.ConfigFile)
+		return fmt.Errorf("%s: engines.targets and engines.files are empty and engines.kubernetes is not there, so there is nothing to record", o.ConfigFile)
 	case o.For < 0 || o.Flush <= 0:
 		return fmt.Errorf("--for=%v must not be negative, and --flush=%v must be positive", o.For, o.Flush)
 	case o.MaxSize < 0:
@@ -100,9 +100,27 @@ func runRecord(ctx context.Context, o recordOptions, out io.Writer) error {
 	err = errors.Join(runErr, r.write(nil), files.close())
 	r.summary(out)
 	if r.pages == 0 && err == nil {
-		err = errors.New("no page was recorded: every poll failed")
+		err = r.nothing(g)
 	}
 	return err
+}
+
+// nothing is why there is no page in the recording.
+func (r *recorder) nothing(g *generation) error {
+	switch {
+	case len(r.failures) > 0:
+		return errors.New("no page was recorded: every poll failed")
+	case g.pods == nil:
+		return errors.New("no page was recorded: no engine was found in engines.files")
+	}
+	s := g.pods.status()
+	why := "the pods there hold none that can be polled"
+	if s.Detail != "" {
+		why = s.Detail
+	} else if len(s.Pods) == 0 {
+		why = "no pod there fits engines.kubernetes.selectors"
+	}
+	return fmt.Errorf("no page was recorded: no engine was found on %s: %s", s.Where, why)
 }
 
 // recorder polls in rounds and writes what comes back.

@@ -262,12 +262,12 @@ engines:
     - {id: gone, url: "http://user:hunter2@%s/metrics"}
 `, host, strings.TrimPrefix(parrot.URL, "http://"), freeAddress(t)))
 	output := filepath.Join(t.TempDir(), "r.jsonl.gz")
-	var out bytes.Buffer
-	if status := run(context.Background(), []string{"record", "--config.file=" + cfg, "--output=" + output, "--for=1s", "--hide-label=model_name"}, &out, &out); status != 0 {
-		t.Fatalf("status %d: %s", status, &out)
+	out := newLockedBuffer()
+	if status := run(context.Background(), []string{"record", "--config.file=" + cfg, "--output=" + output, "--for=1s", "--hide-label=model_name"}, out, out); status != 0 {
+		t.Fatalf("status %d: %s", status, out)
 	}
 	if !strings.Contains(out.String(), "polls failed (refused)") || !strings.Contains(out.String(), "MB in "+output) {
-		t.Errorf("it says %s", &out)
+		t.Errorf("it says %s", out)
 	}
 	pages, err := readRecording(t, output)
 	if err != nil || len(pages) < 12 {
@@ -293,9 +293,9 @@ engines:
 			t.Errorf("%q is in the recording", secret)
 		}
 	}
-	again := run(context.Background(), []string{"record", "--config.file=" + cfg, "--output=" + output, "--for=1s"}, &out, &out)
+	again := run(context.Background(), []string{"record", "--config.file=" + cfg, "--output=" + output, "--for=1s"}, out, out)
 	if again != 1 || !strings.Contains(out.String(), "a recording is not written over") {
-		t.Errorf("status %d: %s", again, &out)
+		t.Errorf("status %d: %s", again, out)
 	}
 	replayed := replayOutput(t, replayOptions{ConfigFile: cfg, Format: "windows", Recordings: []string{output}})
 	if !strings.Contains(replayed, `"engine":"live"`) {
@@ -330,7 +330,7 @@ func TestRecordFaults(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing to poll":           {[]string{"--config.file=" + none, "--output=x.jsonl.gz"}, "engines.targets and engines.files are empty"},
+		"nothing to poll":           {[]string{"--config.file=" + none, "--output=x.jsonl.gz"}, "engines.targets and engines.files are empty and engines.kubernetes is not there"},
 		"a name that says nothing":  {[]string{"--config.file=" + one, "--output=x.txt"}, "end it in .jsonl.gz"},
 		"a directory that is not":   {[]string{"--config.file=" + one, "--output=nowhere/x.jsonl.gz"}, "nowhere"},
 		"a label that is needed":    {[]string{"--config.file=" + one, "--output=x.jsonl.gz", "--hide-label=le"}, `--hide-label: the label "le" cannot be hidden`},
@@ -338,9 +338,9 @@ func TestRecordFaults(t *testing.T) {
 		"nobody who answers at all": {[]string{"--config.file=" + one, "--output=" + filepath.Join(t.TempDir(), "x.jsonl.gz"), "--for=200ms"}, "no page was recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			if status := run(context.Background(), append([]string{"record"}, c.args...), &out, &out); status != 1 || !strings.Contains(out.String(), c.want) {
-				t.Errorf("status %d, %q not in %s", status, c.want, &out)
+			out := newLockedBuffer()
+			if status := run(context.Background(), append([]string{"record"}, c.args...), out, out); status != 1 || !strings.Contains(out.String(), c.want) {
+				t.Errorf("status %d, %q not in %s", status, c.want, out)
 			}
 		})
 	}
@@ -386,12 +386,12 @@ func TestRecordTakesTargetsFromFiles(t *testing.T) {
 		}
 	}
 	output := filepath.Join(dir, "r.jsonl.gz")
-	var out bytes.Buffer
-	if status := run(context.Background(), []string{"record", "--config.file=" + filepath.Join(dir, "goodput.yaml"), "--output=" + output, "--for=300ms"}, &out, &out); status != 0 {
-		t.Fatalf("status %d: %s", status, &out)
+	out := newLockedBuffer()
+	if status := run(context.Background(), []string{"record", "--config.file=" + filepath.Join(dir, "goodput.yaml"), "--output=" + output, "--for=300ms"}, out, out); status != 0 {
+		t.Fatalf("status %d: %s", status, out)
 	}
 	if pages, err := readRecording(t, output); err != nil || len(pages) == 0 || pages[0].Target != "listed" {
-		t.Errorf("%d pages, %v: %s", len(pages), err, &out)
+		t.Errorf("%d pages, %v: %s", len(pages), err, out)
 	}
 }
 
