@@ -99,8 +99,8 @@ func TestClaimsOfDRA(t *testing.T) {
 		t.Helper()
 		cfg, err := config.Parse([]byte(`
 slos: [{name: chat, clauses: {ttft: 500ms}, objective: 0.95}]
-engines: ` + engines + `
-gpu: {source: dcgm-exporter, url: "http://127.0.0.1:1/metrics", pod_resources: {enabled: true, socket: ` + socket + `}}
+engines: `+engines+`
+gpu: {source: dcgm-exporter, url: "http://127.0.0.1:1/metrics", pod_resources: {enabled: true, socket: `+socket+`}}
 `), "goodput.yaml")
 		if err != nil {
 			t.Fatal(err)
