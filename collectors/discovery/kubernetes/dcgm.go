@@ -71,11 +71,17 @@ func (d *dcgmRules) exporter(p *pod) *exporter {
 
 // DCGMExporter is the address of the page of the node's dcgm-exporter, or why there is none.
 func (w *Watcher) DCGMExporter() (url, why string) {
+	_, url, why = w.DCGMPod()
+	return url, why
+}
+
+// DCGMPod is likewise, with the namespace of its pod, where there is one.
+func (w *Watcher) DCGMPod() (namespace, url, why string) {
 	switch {
 	case len(w.dcgm.selectors) == 0:
-		return "", "no selector says which pod is dcgm-exporter"
+		return "", "", "no selector says which pod is dcgm-exporter"
 	case w.config.Scope != ScopeNode:
-		return "", "the pods of a whole cluster are followed, whose nodes have a dcgm-exporter each: run one exporter per node, or name the URL"
+		return "", "", "the pods of a whole cluster are followed, whose nodes have a dcgm-exporter each: run one exporter per node, or name the URL"
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,16 +94,18 @@ func (w *Watcher) DCGMExporter() (url, why string) {
 		synced = synced && !s.state.Heard.IsZero()
 	}
 	if len(all) == 0 {
-		return "", w.noExporter(synced)
+		return "", "", w.noExporter(synced)
 	}
 	best := slices.MinFunc(all, betterExporter)
+	namespace, _, _ = strings.Cut(best.name, "/")
 	if best.url == "" {
-		return "", "the pod " + best.name + " " + best.why
+		return namespace, "", "the pod " + best.name + " " + best.why
 	}
-	return best.url, ""
+	return namespace, best.url, ""
 }
 
-// betterExporter puts first the pod that can be asked, then the one that is ready, then the one that came last.
+// betterExporter puts first the pod that can be asked, then the one that is ready, then the one that came first: one that comes
+// later, with the labels, takes nothing from one that is there. One that is replaced is being deleted.
 func betterExporter(a, b *exporter) int {
 	yes := func(b bool) int {
 		if b {
@@ -105,7 +113,7 @@ func betterExporter(a, b *exporter) int {
 		}
 		return 1
 	}
-	return cmp.Or(yes(a.url != "")-yes(b.url != ""), yes(a.ready)-yes(b.ready), b.started.Compare(a.started), cmp.Compare(a.name, b.name))
+	return cmp.Or(yes(a.url != "")-yes(b.url != ""), yes(a.ready)-yes(b.ready), a.started.Compare(b.started), cmp.Compare(a.name, b.name))
 }
 
 // noExporter says why there is no pod to ask.

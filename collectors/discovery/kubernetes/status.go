@@ -69,6 +69,16 @@ func (w *Watcher) Status() Status {
 	return s
 }
 
+// Knows reports whether List has what the API server has said of a namespace, now or once. Where a namespace is not looked at, that
+// is nothing.
+func (w *Watcher) Knows(namespace string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(w.spaces, func(s *space) bool {
+		return (s.name == "" || s.name == namespace) && s.state.Heard.IsZero()
+	})
+}
+
 // settleUp takes note of whether all spaces are followed. The lock is held.
 func (w *Watcher) settleUp() {
 	up := !slices.ContainsFunc(w.spaces, func(s *space) bool { return !s.state.Up })

@@ -17,13 +17,13 @@ import (
 // TestWatcher: what a person sees from the first start to the end of a pod.
 func TestWatcher(t *testing.T) {
 	k := newCluster(t, Config{}, podWith(t, nil), podWith(t, named("far", "10.9.0.1").and(edits{"spec|nodeName": `"node-b"`})), podWith(t, named("web", "10.0.0.9").and(edits{"metadata|labels": `{}`})))
-	if s := k.Status(); s.Up || !s.Synced.IsZero() || s.Detail != "the API server has not answered yet" || len(k.List()) > 0 {
+	if s := k.Status(); s.Up || !s.Synced.IsZero() || s.Detail != "the API server has not answered yet" || len(k.List()) > 0 || k.Knows("serving") {
 		t.Errorf("before the first answer: %+v", s)
 	}
 	k.run()
 	k.comes("serving.acme-0:8000 http://10.0.0.7:8000/metrics")
 	k.until(func() bool { return k.Status().Up }, never)
-	if s := k.Status(); s.Detail != "" || s.Seen != 2 || s.Pods[Polled] != 1 || len(s.Pods) != 1 || len(s.Skipped) > 0 || time.Since(s.Synced) > time.Minute {
+	if s := k.Status(); !k.Knows("serving") || s.Detail != "" || s.Seen != 2 || s.Pods[Polled] != 1 || len(s.Pods) != 1 || len(s.Skipped) > 0 || time.Since(s.Synced) > time.Minute {
 		t.Errorf("status %+v", s)
 	}
 	since := k.Status().Since
@@ -149,6 +149,11 @@ func TestNamespaces(t *testing.T) {
 	k.until(func() bool { return strings.Contains(k.Status().Detail, "namespace batch") }, never)
 	if s := k.Status(); s.Up || !s.Synced.IsZero() {
 		t.Errorf("status %+v", s)
+	}
+	for ns, want := range map[string]bool{"serving": true, "batch": false, "gpu-operator": true, "other": true} {
+		if got := k.Knows(ns); got != want {
+			t.Errorf("what there is in %s is known: %v, want %v", ns, got, want)
+		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
