@@ -30,10 +30,14 @@ type pods struct {
 
 	mu      sync.Mutex
 	holders int
-	before  []discovery.Found // what was known under another configuration, until the API server has been heard
+	before  []discovery.Found // what was known under another configuration, until the API server has been heard of its namespace
+	page    podPage           // of the GPUs, likewise
 	from    []discovery.Found // of the watcher, that list was made of
 	list    []discovery.Found
 }
+
+// podPage is where a pod has the page of the node's GPUs. Its zero value is nowhere.
+type podPage struct{ namespace, address string }
 
 // podsAsked is what pods are followed by.
 type podsAsked struct {
@@ -83,6 +87,11 @@ func (a *podsAsked) where() string {
 	return where
 }
 
+// covers reports whether all pods that others ask for may be asked for here too.
+func (a *podsAsked) covers(others *podsAsked) bool {
+	return a.engines.Scope == config.ScopeCluster || a.engines.Scope == others.engines.Scope && a.node == others.node
+}
+
 // newPods follows the pods that a configuration asks for, as part of running, held once. before are those that are followed
 // now, which are held once more when they are the same; nil for none. It is nil where no pod is asked for.
 func newPods(cfg *config.Config, before *pods, running *sync.WaitGroup, log *slog.Logger) (*pods, error) {
@@ -100,8 +109,11 @@ func newPods(cfg *config.Config, before *pods, running *sync.WaitGroup, log *slo
 	if p.watcher, err = kubernetes.New(asked.watched(cfg, log)); err != nil {
 		return nil, fmt.Errorf("engines.kubernetes: %w", err)
 	}
-	if before != nil && before.asked.node == asked.node && before.asked.engines.Scope == asked.engines.Scope {
+	if before != nil && asked.covers(&before.asked) {
 		p.before = before.List()
+		if reflect.DeepEqual(asked.page, before.asked.page) {
+			p.page, _ = before.located()
+		}
 	}
 	ctx, end := context.WithCancel(context.Background())
 	p.end = end
@@ -130,26 +142,28 @@ func (p *pods) release() {
 }
 
 // List is the engines among the pods. Right after a reload that asks for other pods, those that were known before stay until
-// the API server has been heard: a reload must not have an engine vanish for a moment.
+// the API server has been heard of their namespace: a reload must not have an engine vanish for a moment, nor one that is gone
+// stay because of a namespace that may not be seen.
 func (p *pods) List() []discovery.Found {
-	from := p.watcher.List()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.before != nil && !p.watcher.Status().Synced.IsZero() {
-		p.before, p.list = nil, nil
-		from = p.watcher.List()
+	if len(p.before) > 0 {
+		unheard := slices.DeleteFunc(slices.Clone(p.before), func(f discovery.Found) bool { return p.watcher.Knows(f.Labels["pod_namespace"]) })
+		if len(unheard) < len(p.before) {
+			p.before, p.list = unheard, nil
+		}
 	}
+	from := p.watcher.List() // after what is known of namespaces: else a pod could be in neither
 	if p.list == nil || len(from) != len(p.from) || len(from) > 0 && &from[0] != &p.from[0] {
-		p.from, p.list = from, p.vouched(withBefore(from, p.before, p.asked.engines.Namespaces))
+		p.from, p.list = from, p.vouched(withBefore(from, p.before))
 	}
 	return p.list
 }
 
-// withBefore adds to a list what was known before, as far as it is looked at and its id and its address have not been taken.
-func withBefore(list, before []discovery.Found, namespaces []string) []discovery.Found {
+// withBefore adds to a list what was known before, as far as its id and its address have not been taken.
+func withBefore(list, before []discovery.Found) []discovery.Found {
 	for _, f := range before {
-		taken := slices.ContainsFunc(list, func(n discovery.Found) bool { return n.ID == f.ID || n.URL == f.URL })
-		if !taken && (len(namespaces) == 0 || slices.Contains(namespaces, f.Labels["pod_namespace"])) {
+		if !slices.ContainsFunc(list, func(n discovery.Found) bool { return n.ID == f.ID || n.URL == f.URL }) {
 			list = append(slices.Clip(list), f)
 		}
 	}
@@ -183,11 +197,29 @@ func (p *pods) status() *exporter.Discovery {
 	return d
 }
 
+// located is the page of the node's GPUs, or why it is not known. It outlasts a reload as the engines do.
+func (p *pods) located() (page podPage, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page.address != "" && p.watcher.Knows(p.page.namespace) {
+		p.page = podPage{}
+	}
+	if page.namespace, page.address, why = p.watcher.DCGMPod(); page.address != "" {
+		p.page = podPage{}
+		return page, ""
+	}
+	if p.page.address != "" {
+		return p.page, ""
+	}
+	return podPage{}, why
+}
+
 // located is where the node's dcgm-exporter has its page now, or "" and why it is not known.
 func (g *gpuSources) located() (address, why string) {
 	p := g.pods.Load()
 	if p == nil {
 		return "", "the pods of the node are not known yet"
 	}
-	return p.watcher.DCGMExporter()
+	page, why := p.located()
+	return page.address, why
 }
