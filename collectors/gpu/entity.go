@@ -13,6 +13,8 @@ type entity struct {
 	fact.GPU
 	raw []rawValue // beside fields
 
+	contested bool // rows name several holders
+
 	// Errors that the source counts, and those that it merely shows as the last one or as recent.
 	counted, recent []fact.XIDCount
 }

@@ -30,6 +30,9 @@ func sound(t *testing.T, r fact.GPUReading) {
 			t.Fatalf("no identity: %+v", g)
 		}
 		seen[g.UUID] = true
+		if h := g.Holder; h != (fact.Holder{}) && (g.Card == "" || h.Namespace == "" || h.Pod == "" || h.Container == "" || len(h.Namespace)+len(h.Pod)+len(h.Container) > 3*maxHolder) {
+			t.Fatalf("%s is held by %+v", g.UUID, h)
+		}
 		for _, q := range quantities {
 			n := *q.of(g)
 			if n.Known && !(n.V >= q.min && n.V <= q.max) || !n.Known && n.V != 0 {
@@ -56,6 +59,7 @@ func FuzzPage(f *testing.F) {
 	f.Add(read(f, page48))
 	f.Add(read(f, page49))
 	f.Add([]byte("DCGM_FI_DEV_POWER_USAGE{UUID=\"GPU-a\",GPU_I_PROFILE=\"1g.10gb\",GPU_I_ID=\"3\",dra_mig_device_uuid=\"MIG-b\"} 52.6\nDCGM_FI_DEV_FB_USED{UUID=\"GPU-a\",GPU_I_ID=\"3\",vgpu=\"1\"} 5 1\n"))
+	f.Add([]byte("DCGM_FI_DEV_FB_USED{UUID=\"GPU-a\",GPU_I_ID=\"3\",namespace=\"ml\",pod=\"acme-0\",container=\"vllm\"} 5\nDCGM_FI_DEV_FB_FREE{UUID=\"GPU-a\",GPU_I_ID=\"3\",namespace=\"ml\",pod=\"beta-0\",container=\"vllm\"} 5\n"))
 	f.Add([]byte("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS{UUID=\"GPU-a\",modelName=\"a \"b\" c\"} 255\nDCGM_EXP_XID_ERRORS_TOTAL{UUID=\"GPU-a\",xid=\"31\"} 3\nDCGM_FI_DEV_GPU_UTIL_RATIO{UUID=\"GPU-a\"} NaN"))
 	f.Fuzz(func(t *testing.T, page []byte) {
 		d := NewDecoder("node", 0)

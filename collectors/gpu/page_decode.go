@@ -69,6 +69,9 @@ type pageDecoder struct {
 	xidsCounted      bool
 }
 
+// maxHolder bounds the parts of a holder's name, as Kubernetes does, bytes.
+const maxHolder = 253
+
 // The families of the exporter's own account of XIDs: since it started (4.8.3 and later), and within a sliding window.
 // The counts of a window fall again, so that they say which XIDs came lately and no more.
 const (
@@ -145,7 +148,23 @@ func (d *pageDecoder) entities(r *row) (card, instance *entity) {
 	if instance == nil {
 		return nil, nil
 	}
+	instance.heldBy(r)
 	return card, instance
+}
+
+// heldBy notes the container that dcgm-exporter says holds an instance: it asks the kubelet too, and knows from NVML which
+// instance a UUID of MIG is, which no other label tells. Rows that name several are no account of any.
+func (e *entity) heldBy(r *row) {
+	h := fact.Holder{
+		Namespace: clip(r.get("namespace", "pod_namespace"), maxHolder), Pod: clip(r.get("pod", "pod_name"), maxHolder), Container: clip(r.get("container", "container_name"), maxHolder),
+	}
+	switch {
+	case h.Namespace == "" || h.Pod == "" || h.Container == "" || e.contested || e.Holder == h:
+	case e.Holder == fact.Holder{}:
+		e.Holder = h
+	default:
+		e.Holder, e.contested = fact.Holder{}, true
+	}
 }
 
 // named reports whether a UUID is taken.

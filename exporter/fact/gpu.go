@@ -37,6 +37,7 @@ type GPU struct {
 	Bus      string // PCI bus id; "" unknown
 	Node     string // the source's name of the node; "" unknown
 	File     string // name of the card's device file, such as "nvidia0", by which some device plugins call it; "" unknown. It may change with a start of the node, and is no identity
+	Holder   Holder // of a MIG instance, by the source's account; zero where it does not tell, or tells of several
 	Lost     bool   // it was there, and does not answer any more
 
 	SampledAt float64 // when the newest of the values was sampled, unix seconds; 0 unknown
@@ -60,6 +61,9 @@ type GPU struct {
 	PCIeReplays  Number     // since the driver was loaded
 	RecoveryHint string     // what DCGM says that the card needs; "" nothing or unknown
 }
+
+// Holder is a container that holds a GPU.
+type Holder struct{ Namespace, Pod, Container string }
 
 // Throttle is one reason for which clocks are held down: now, and for how long altogether.
 type Throttle struct {

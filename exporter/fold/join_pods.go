@@ -95,8 +95,8 @@ func (n *gpuState) joinPod(t *fact.Target, claims []*fact.DeviceClaim) joined {
 	j := joined{join: JoinPod}
 	var unknown []string
 	for _, c := range claims {
-		if c.Unresolved != "" || !j.add(n.shown(c.Device)) {
-			unknown = append(unknown, unresolved(c))
+		if c.Unresolved != "" || !j.add(n.heldBy(c, claims)) {
+			unknown = append(unknown, n.unresolved(c))
 		}
 	}
 	if len(unknown) == 0 {
@@ -112,9 +112,12 @@ func (n *gpuState) joinPod(t *fact.Target, claims []*fact.DeviceClaim) joined {
 }
 
 // unresolved says of a device of which the GPU is not known what it is.
-func unresolved(c *fact.DeviceClaim) string {
+func (n *gpuState) unresolved(c *fact.DeviceClaim) string {
 	switch c.Unresolved {
 	case "":
+		if isMIG(c.Device) && n.numbersInstances() {
+			return c.Device + " (a MIG instance: the source of readings calls instances by their card and a number, and does not tell which of them this is; goodput-dcgm knows their UUIDs)"
+		}
 		return c.Device + " (which the source of readings does not have)"
 	case fact.UnresolvedDRA:
 		return c.Device + " (DRA: a device of a resource claim, whose UUID is in no ResourceSlice that was read)"

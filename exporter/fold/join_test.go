@@ -165,7 +165,10 @@ func TestJoin(t *testing.T) {
 			want: "a uuid GPU-a shared; b pod MIG-2; GPU-a uuid a shared; MIG-1 unmatched; MIG-2 pod b; GPU-b unmatched"},
 		"an instance that the source has under another name": {
 			targets: []fact.Target{engineIn("a", "p0")}, gpus: []fact.GPU{card("GPU-a", 0), part("GPU-a/1", "GPU-a", "1")}, claims: []fact.DeviceClaim{claim("p0", "MIG-1")},
-			want: "a unmatched; GPU-a unmatched; GPU-a/1 unmatched", says: []string{"MIG-1 (which the source of readings does not have)"}},
+			want: "a unmatched; GPU-a unmatched; GPU-a/1 unmatched", says: []string{"MIG-1 (a MIG instance: the source of readings calls instances by their card and a number", "goodput-dcgm", "name its GPUs in the configuration"}},
+		"an instance that the source does not have among those of which it knows the UUIDs": {
+			targets: []fact.Target{engineIn("a", "p0")}, gpus: mig[:2], claims: []fact.DeviceClaim{claim("p0", "MIG-7")},
+			want: "a unmatched; GPU-a unmatched; MIG-1 unmatched", says: []string{"MIG-7 (which the source of readings does not have)"}},
 		"a device whose UUID is not known, beside one": {
 			targets: []fact.Target{engineIn("a", "p0")}, claims: []fact.DeviceClaim{dra, claim("p0", "GPU-a")}, want: "a pod GPU-a partial; GPU-a pod a; GPU-b unmatched", says: []string{"node-a/gpu-3 (DRA"}},
 		"an engine over several nodes": {
