@@ -52,7 +52,7 @@ func TestAGPUWithTwoExporters(t *testing.T) {
 
 	once := map[string]int{ // rows of a panel about the GPU
 		"GPUs of the engines: share of time in which clocks were held down, by reason, 4 min and more": 2,
-		"XID errors of the GPUs of the engines since their exporter first saw them, now":              2,
+		"XID errors of the GPUs of the engines since their exporter first saw them, now":               2,
 	}
 	for _, b := range boards(t) {
 		options := choices{"engine": {"node-a-vllm", "central.vllm-0"}, "gpu": {uuid}, "model": {"m"}}
