@@ -25,6 +25,8 @@ type Client struct {
 	mu   sync.Mutex
 	ca   []byte // what http was made of
 	http *http.Client
+
+	conns conns
 }
 
 // NewClient checks a configuration and its files. It does not ask the server.
@@ -90,13 +92,14 @@ func (c *Client) client() (*http.Client, error) {
 	return c.http, nil
 }
 
-// CloseIdle closes the connections that nothing is being read from.
-func (c *Client) CloseIdle() {
+// Close closes all connections, also those that something is being read from. The client can be used again.
+func (c *Client) Close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
+	c.mu.Unlock()
+	c.conns.close()
 }
 
 // transport has no proxy: the API server of one's own cluster is next door.
@@ -106,7 +109,7 @@ func (c *Client) transport(pool *x509.CertPool) *http.Transport {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
 	return &http.Transport{
-		DialContext:            dial,
+		DialContext:            c.conns.kept(dial),
 		TLSClientConfig:        &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,

@@ -274,8 +274,7 @@ func TestChurnLeaksNothing(t *testing.T) {
 	}
 	cancel()
 	<-done
-	c.http.CloseIdleConnections()
-	s.http.CloseClientConnections()
+	c.Close()
 	until(t, func() bool { return runtime.NumGoroutine() <= before })
 }
 

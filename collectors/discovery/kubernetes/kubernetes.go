@@ -67,7 +67,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		wg.Go(func() { kube.Follow[pod](ctx, w.client, q, s) })
 	}
 	wg.Wait()
-	w.client.CloseIdle()
+	w.client.Close()
 	return nil
 }
 

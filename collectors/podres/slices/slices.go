@@ -89,6 +89,7 @@ func (s *Slices) Why() string {
 
 // Run waits until a device is asked for, and follows the slices from then on, until the context is done.
 func (s *Slices) Run(ctx context.Context) error {
+	defer s.client.Close()
 	select {
 	case <-s.needed:
 	case <-ctx.Done():
