@@ -33,7 +33,8 @@ func (d DCGM) rules(of []string) (dcgmRules, error) {
 
 // exporter is a pod that is dcgm-exporter.
 type exporter struct {
-	name    string // namespace/name
+	in      string // namespace
+	name    string // for people
 	url     string
 	why     string // it cannot be asked; "" when it can
 	ready   bool
@@ -48,7 +49,7 @@ func (d *dcgmRules) exporter(p *pod) *exporter {
 		return nil
 	}
 	e := &exporter{
-		name: m.Namespace + "/" + m.Name, started: p.Status.Started.Time,
+		in: m.Namespace, name: title(m.Namespace, m.Name), started: p.Status.Started.Time,
 		ready: p.condition("Ready").Status == "True",
 	}
 	switch {
@@ -97,11 +98,10 @@ func (w *Watcher) DCGMPod() (namespace, url, why string) {
 		return "", "", w.noExporter(synced)
 	}
 	best := slices.MinFunc(all, betterExporter)
-	namespace, _, _ = strings.Cut(best.name, "/")
 	if best.url == "" {
-		return namespace, "", "the pod " + best.name + " " + best.why
+		return best.in, "", "the pod " + best.name + " " + best.why
 	}
-	return namespace, best.url, ""
+	return best.in, best.url, ""
 }
 
 // betterExporter puts first the pod that can be asked, then the one that is ready, then the one that came first: one that comes

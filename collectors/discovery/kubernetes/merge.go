@@ -48,7 +48,7 @@ func merge(all []*verdict, most int) *merged {
 		}
 		m.pods[state]++
 		if why != "" {
-			m.skipped = append(m.skipped, Skip{v.namespace + "/" + v.name, state, why})
+			m.skipped = append(m.skipped, Skip{title(v.namespace, v.name), state, why})
 		}
 	}
 	slices.SortFunc(m.list, func(a, b discovery.Found) int { return cmp.Compare(a.ID, b.ID) })

@@ -1,6 +1,9 @@
 package kubernetes
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // The forms of names in the Kubernetes API. What the API server hands out has been checked by it; it is checked here again before it
 // becomes an engine's id, a label, or part of an address.
@@ -61,4 +64,12 @@ func dnsChars(s string) bool {
 
 func alnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// title is a pod for people. A name that none may have is quoted: it could hold what a terminal acts on.
+func title(namespace, name string) string {
+	if dnsLabel(namespace) && dnsName(name) {
+		return namespace + "/" + name
+	}
+	return strconv.QuoteToASCII(short(namespace) + "/" + short(name))
 }
