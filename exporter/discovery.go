@@ -33,13 +33,22 @@ func collectDiscovery(p *page, d *Discovery, s *fold.Snapshot) {
 	p.gauge(catalog.DiscoveryUp, truth(d.Up), d.Source)
 	if !d.Synced.IsZero() {
 		p.gauge(catalog.DiscoverySynced, unix(d.Synced), d.Source)
-		for _, t := range closed(d.Pods, among(catalog.PodStates()...)) {
+		for _, t := range closed(everyState(d.Pods), among(catalog.PodStates()...)) {
 			p.gauge(catalog.DiscoveryPods, float64(t.Count), t.Name)
 		}
 	}
 	if s != nil {
 		p.gauge(catalog.EnginesStarting, float64(starting(s)))
 	}
+}
+
+// everyState adds the states that no pod is in: that there are none is known too.
+func everyState(pods []fold.Tally) []fold.Tally {
+	all := make([]fold.Tally, 0, len(pods)+len(catalog.PodStates()))
+	for _, state := range catalog.PodStates() {
+		all = append(all, fold.Tally{Name: state})
+	}
+	return append(all, pods...)
 }
 
 func starting(s *fold.Snapshot) (n int) {

@@ -30,7 +30,11 @@ func TestDiscoveryIsOnThePage(t *testing.T) {
 		"it is followed": {soundDiscovery(), []string{
 			`goodput_discovery_up{source="kubernetes"} 1`, `goodput_discovery_last_sync_timestamp_seconds{source="kubernetes"} 1.70000059e+09`,
 			`goodput_discovery_pods{state="polled"} 5`, `goodput_discovery_pods{state="other"} 8`, `goodput_engines_starting 1`,
+			`goodput_discovery_pods{state="refused"} 0`,
 		}, []string{`made up`}},
+		"no pod is meant for an engine": {&Discovery{Source: "kubernetes", Up: true, Synced: time.Unix(startedAt, 0)}, []string{
+			`goodput_discovery_pods{state="polled"} 0`, `goodput_discovery_pods{state="no_endpoint"} 0`,
+		}, []string{`state="other"`}},
 		"it has not been heard yet": {&Discovery{Source: "kubernetes"}, []string{`goodput_discovery_up{source="kubernetes"} 0`},
 			[]string{"goodput_discovery_last_sync", "goodput_discovery_pods"}},
 		"there is none": {nil, nil, []string{"goodput_discovery_", "goodput_engines_starting"}},

@@ -23,7 +23,7 @@ func draOf(cfg *config.Config) draAsked {
 		return draAsked{}
 	}
 	return draAsked{
-		node: cmp.Or(k.Node, os.Getenv("NODE_NAME")), server: k.API.Server, tokenFile: cfg.Path(k.API.TokenFile), caFile: cfg.Path(k.API.CAFile),
+		node: cmp.Or(k.Node, os.Getenv(nodeVariable)), server: k.API.Server, tokenFile: cfg.Path(k.API.TokenFile), caFile: cfg.Path(k.API.CAFile),
 	}
 }
 

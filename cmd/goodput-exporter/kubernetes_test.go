@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery/kubernetes"
+	"github.com/goodput-exporter/goodput-exporter/exporter/catalog"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
@@ -102,6 +103,17 @@ func TestPodsDefaultsAreTheWatchers(t *testing.T) {
 		if !slices.Equal(pair[0], pair[1]) {
 			t.Errorf("%s: %q in the configuration, %q in the watcher", what, pair[0], pair[1])
 		}
+	}
+}
+
+// TestStatesOfPodsAreDeclared: a state that the catalogue does not know would be published as another.
+func TestStatesOfPodsAreDeclared(t *testing.T) {
+	var found []string
+	for _, state := range kubernetes.States() {
+		found = append(found, string(state))
+	}
+	if declared := catalog.PodStates(); !slices.Equal(found, declared) {
+		t.Errorf("discovery has the states %q, the catalogue %q", found, declared)
 	}
 }
 

@@ -18,7 +18,7 @@ func discoverySeries() []Series {
 		},
 		Series{
 			Name: DiscoveryPods, Kind: Gauge, Unit: "pods", Stability: Experimental, Labels: []string{LabelState},
-			What: "Pods that a selector fits, by what became of them. A pod may hold several engines. Pods that no selector fits are not counted.",
+			What: "Pods that a selector fits, by what became of them. A pod may hold several engines. 0 for a state that no pod is in; absent until discovery was told what there is. Pods that no selector fits are not counted.",
 		},
 		Series{
 			Name: EnginesStarting, Kind: Gauge, Unit: "engines", Stability: Experimental,

@@ -100,7 +100,7 @@ func (p *pageMaker) discoveryRows() []trustRow {
 	rows := []trustRow{row}
 	for i, s := range d.Skipped {
 		if i == mostSkipped {
-			rows = append(rows, trustRow{Name: "Further pods that are not polled", Value: count(uint64(len(d.Skipped) - i)), Meaning: "the log says why"})
+			rows = append(rows, trustRow{Name: "Further pods that are not polled", Value: count(uint64(len(d.Skipped) - i)), Meaning: "goodput-exporter check lists them, with why"})
 			break
 		}
 		rows = append(rows, trustRow{Name: "Pod " + s.Pod, Value: strings.ReplaceAll(s.State, "_", " "), Meaning: s.Why, Doubt: s.State == "refused"})

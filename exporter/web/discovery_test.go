@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,15 @@ func discovered() View {
 	return v
 }
 
+// crowded is a node with more pods that are not polled than the page shows, of which the log says nothing.
+func crowded() View {
+	d := Discovery{Up: true, Synced: at(-1), Pods: []fold.Tally{{Name: "pending", Count: mostSkipped + 3}}}
+	for i := range mostSkipped + 3 {
+		d.Skipped = append(d.Skipped, SkippedPod{fmt.Sprintf("ml/p-%d", i), "pending", "it has no address yet"})
+	}
+	return lookedFor(d)
+}
+
 func TestDiscoveryIsSaid(t *testing.T) {
 	starting := discovered()
 	starting.Snapshot.Engines = starting.Snapshot.Engines[1:]
@@ -54,6 +64,7 @@ func TestDiscoveryIsSaid(t *testing.T) {
 		"no pod fits, and others are unknown": {lookedFor(Discovery{Up: true, Synced: at(-1), Others: -1}), []string{"0 engines: no pod on node gpu-1 fits engines.kubernetes.selectors"}, nil},
 		"pods fit, and none is polled":        {lookedFor(Discovery{Up: true, Synced: at(-1), Pods: []fold.Tally{{Name: "pending", Count: 2}}}), []string{"none of them is polled: 2 pending"}, nil},
 		"a pod was found since the round":     {lookedFor(Discovery{Up: true, Synced: at(-1), Pods: polledPods}), []string{"Engines were found on node gpu-1: the next round polls them."}, []string{"none of them"}},
+		"more are not polled than are shown":  {crowded(), []string{"Pod ml/p-7", "Further pods that are not polled", "goodput-exporter check lists them"}, []string{"Pod ml/p-8", "the log says why"}},
 		"nothing is looked for":               {viewOf(), []string{"Add one under engines.targets"}, []string{"Kubernetes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
