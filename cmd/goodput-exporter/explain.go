@@ -276,6 +276,9 @@ func (w *engineWatch) readRecording(ctx context.Context, o explainOptions) error
 			w.spans.take(entry.Message)
 			continue
 		}
+		if entry.Page == nil {
+			continue // of the node's GPUs, which are no engine's page
+		}
 		p := entry.Page
 		wanted := p.Target == o.Engine || o.Engine == "" && (len(ids) == 0 || p.Target == ids[0])
 		switch known := slices.Contains(ids, p.Target); {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -394,6 +395,49 @@ func TestExplainUsesWhatCameBeforeAFault(t *testing.T) {
 	got, err := explainOutput(t, explainOptions{Source: cut})
 	if err != nil || !strings.Contains(got, "cut short") || !strings.Contains(got, "qualified") {
 		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// TestExplainPassesOverGPUs: a node's GPUs change nothing of what a recording says of an engine.
+func TestExplainPassesOverGPUs(t *testing.T) {
+	packed, err := os.Open(recordingPath("vllm-0.32-spec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	plain, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := io.ReadAll(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var with strings.Builder
+	for line := range strings.Lines(string(whole)) {
+		with.WriteString(line)
+		var page struct {
+			Kind string
+			T    float64
+		}
+		if err := json.Unmarshal([]byte(line), &page); err != nil {
+			t.Fatal(err)
+		}
+		if page.Kind == "engine" {
+			fmt.Fprintf(&with, `{"kind":"gpu","t":%f,"status":200,"body":"DCGM_FI_DEV_GPU_TEMP{UUID=\"GPU-1\"} 61\n"}`+"\n", page.T)
+		}
+	}
+	got, err := explainOutput(t, explainOptions{Source: writeFile(t, "spec.jsonl", with.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := explainOutput(t, explainOptions{Source: writeFile(t, "spec.jsonl", string(whole))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := regexp.MustCompile(`\S*/spec\.jsonl`)
+	if got, want = folder.ReplaceAllString(got, ""), folder.ReplaceAllString(want, ""); got != want {
+		t.Errorf("with GPUs:\n%s\nwithout:\n%s", got, want)
 	}
 }
 
