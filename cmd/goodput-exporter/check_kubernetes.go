@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/goodput-exporter/goodput-exporter/collectors/discovery"
 	"github.com/goodput-exporter/goodput-exporter/collectors/discovery/kubernetes"
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
 )
@@ -51,7 +52,15 @@ func checkPods(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		fmt.Fprintf(out, "# engines.kubernetes: the API server cannot be asked from here: %v\n", err)
 		return nil
 	}
-	listPods(out, w, onceHeard(ctx, w))
+	s := onceHeard(ctx, w)
+	listPods(out, w, s)
+	if cfg.GPU.Kubernetes != nil && !s.Synced.IsZero() {
+		url, why := w.DCGMExporter()
+		if url == "" {
+			url = "no page to read: " + why
+		}
+		fmt.Fprintf(out, "# gpu.kubernetes: %s\n", url)
+	}
 	return nil
 }
 
@@ -84,7 +93,7 @@ func listPods(out io.Writer, w *kubernetes.Watcher, s kubernetes.Status) {
 		return
 	}
 	found := w.List()
-	fmt.Fprintf(out, "# engines.kubernetes: %s in %s\n", count(len(found), "engine"), count(s.Seen, "pod"))
+	fmt.Fprintf(out, "# engines.kubernetes: %s in %s%s\n", count(len(found), "engine"), count(s.Seen, "pod"), noneOf(found, s))
 	for _, f := range found {
 		starting := ""
 		if f.Starting {
@@ -95,4 +104,17 @@ func listPods(out io.Writer, w *kubernetes.Watcher, s kubernetes.Status) {
 	for _, skip := range s.Skipped {
 		fmt.Fprintf(out, "#   pod %s is not polled (%s): %s\n", skip.Pod, strings.ReplaceAll(string(skip.State), "_", " "), skip.Why)
 	}
+}
+
+// noneOf says why nothing was found.
+func noneOf(found []discovery.Found, s kubernetes.Status) string {
+	switch {
+	case len(found) > 0:
+		return ""
+	case len(s.Skipped) > 0:
+		return ": some fit engines.kubernetes.selectors, and none of them is polled"
+	case s.Seen == 0:
+		return ": there is none in sight; see engines.kubernetes.scope, node and namespaces"
+	}
+	return ": none fits engines.kubernetes.selectors; compare them with kubectl get pods --show-labels, or give the engines' pods the label goodput-exporter/engine=true"
 }

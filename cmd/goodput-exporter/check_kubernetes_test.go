@@ -36,6 +36,19 @@ func TestCheckSaysWhichPodsAreEngines(t *testing.T) {
 			"#   ml.acme-0:8000 at http://10.0.0.7:8000/metrics\n", "#   ml.acme-1:8000 at http://10.0.0.8:8000/metrics, which is starting\n",
 			"#   pod ml/acme-2 is not polled (no endpoint): ",
 		}},
+		"where no pod fits": {"", func(k *cluster) {
+			k.put(testPod{namespace: "ml", name: "other", ip: "10.0.0.10", labels: map[string]string{"app": "web"}})
+		}, func(k *cluster) string { return strings.Replace(k.config(""), "source: none", "source: auto", 1) }, []string{
+			"# engines.kubernetes: 0 engines in 1 pod: none fits engines.kubernetes.selectors; ", "# gpu.kubernetes: no page to read: no pod on node ",
+		}},
+		"where none of those that fit is polled": {"", func(k *cluster) {
+			k.put(testPod{namespace: "ml", name: "acme-2", ip: "10.0.0.9", labels: map[string]string{"app": "vllm", "leaderworkerset.sigs.k8s.io/worker-index": "1"}})
+		}, func(k *cluster) string { return k.config("") }, []string{
+			"# engines.kubernetes: 0 engines in 1 pod: some fit engines.kubernetes.selectors, and none of them is polled\n",
+		}},
+		"beside no pod": {"", nil, func(k *cluster) string { return k.config("") }, []string{
+			"# engines.kubernetes: 0 engines in 0 pods: there is none in sight; see engines.kubernetes.scope, node and namespaces\n",
+		}},
 		"beside one that fails": {"", func(k *cluster) { k.setDown(true) }, func(k *cluster) string { return k.config("") }, []string{
 			"# engines.kubernetes: which pods there are is not known: ", "500",
 		}},
