@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,7 +26,9 @@ func (c *cluster) refusing(namespace string) *refusing {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(behind) }, FlushInterval: -1}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(behind) }, FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
+	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.all.Load() || strings.Contains(req.URL.Path, "/namespaces/"+r.namespace+"/") {
 			http.Error(w, `{"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}`, http.StatusForbidden)
