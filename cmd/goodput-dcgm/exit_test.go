@@ -35,7 +35,7 @@ func TestWhatCannotWorkEndsWithItsReason(t *testing.T) {
 		"the library is newer":                   {whole, []string{"library 4.6.1", "engine 4.5.3"}, remote, frame.ExitVersion, "libdcgm.so.4 4.6.1 is newer than the host engine, 4.5.3, which does not know all of its requests; install libdcgm 4.5.3 here"},
 		"the engine knows no read":               {whole, []string{"fail dcgmEntitiesGetLatestValues -20"}, remote, frame.ExitVersion, "the host engine does not understand libdcgm"},
 		"the engine is dead at the first look":   {whole, []string{"fail dcgmGetEntityGroupEntities -21"}, remote, frame.ExitEngine, "list of cards"},
-		"nothing can be watched":                 {whole, []string{"fail dcgmWatchFields -29"}, remote, frame.ExitEngine, "watch 29 fields of 1 entities"},
+		"nothing can be watched":                 {whole, []string{"fail dcgmWatchFields -29"}, remote, frame.ExitEngine, "watch 30 fields of 1 entities"},
 		"values cannot be read, again and again": {whole, []string{"fail dcgmEntitiesGetLatestValues -3"}, embedded, frame.ExitEngine, "read values: 3 times in a row: Another error"},
 	} {
 		t.Run(name, func(t *testing.T) {

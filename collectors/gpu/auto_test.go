@@ -303,11 +303,7 @@ func TestAutoOverRealSources(t *testing.T) {
 	}
 }
 
-func TestNone(t *testing.T) {
-	var s Source = None{}
-	if r := s.Read(t.Context()); r.Source != s.Name() || r.Reason != fact.ReasonNoSource || s.Close() != nil {
-		t.Errorf("got %s", shown(t, r))
-	}
+func TestAutoWithoutAnInterval(t *testing.T) {
 	if _, err := NewAuto(AutoConfig{Page: PageConfig{Timeout: time.Second, MaxBody: 1}}); err == nil || !strings.Contains(err.Error(), "interval 0s") {
 		t.Errorf("got %v", err)
 	}

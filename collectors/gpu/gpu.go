@@ -174,3 +174,9 @@ func clip(s string, n int) string {
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func unix(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
+
+var (
+	_ Source = (*Page)(nil)
+	_ Source = (*Child)(nil)
+	_ Source = (*Auto)(nil)
+)
