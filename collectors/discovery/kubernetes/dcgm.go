@@ -123,7 +123,7 @@ func (w *Watcher) noExporter(synced bool) string {
 	}
 	where := "on node " + w.config.Node
 	if len(w.dcgm.namespaces) > 0 {
-		where += " in the namespaces that are looked at (" + few(w.dcgm.namespaces) + ")"
+		where += " in the namespaces that are looked at (" + few(w.dcgm.namespaces) + "; gpu.kubernetes.namespaces may name others)"
 	}
 	texts := w.config.DCGM.Selectors
 	return "no pod " + where + " matches " + strings.Join(texts[:min(len(texts), 5)], " or ")

@@ -25,7 +25,7 @@ func TestDCGMExporter(t *testing.T) {
 		"it is not there":               {looks, nil, "!no pod on node node-a matches app=nvidia-dcgm-exporter or app.kubernetes.io/name=dcgm-exporter or app.kubernetes.io/name=gke-managed-dcgm-exporter"},
 		"nobody looks for it":           {Config{}, []edits{of(nil)}, "!no selector says which pod is dcgm-exporter"},
 		"of a whole cluster":            {Config{Scope: ScopeCluster, DCGM: looks.DCGM}, []edits{of(nil)}, "!the pods of a whole cluster are followed"},
-		"it is elsewhere":               {Config{Namespaces: []string{"serving"}, DCGM: looks.DCGM}, []edits{of(nil)}, "!no pod on node node-a in the namespaces that are looked at (serving) matches"},
+		"it is elsewhere":               {Config{Namespaces: []string{"serving"}, DCGM: looks.DCGM}, []edits{of(nil)}, "!no pod on node node-a in the namespaces that are looked at (serving; gpu.kubernetes.namespaces may name others) matches"},
 		"it does not run yet":           {looks, []edits{of(edits{"status|phase": `"Pending"`})}, "!the pod gpu-operator/acme-0 does not run (phase Pending)"},
 		"it is being deleted":           {looks, []edits{of(edits{"metadata|deletionTimestamp": `"2026-01-05T12:00:00Z"`})}, "!the pod gpu-operator/acme-0 is being deleted"},
 		"at the metadata's address":     {looks, []edits{of(edits{"status|podIP": `"169.254.169.254"`})}, "!the pod gpu-operator/acme-0 cannot be asked: its address 169.254.169.254"},
