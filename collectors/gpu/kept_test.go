@@ -65,7 +65,10 @@ func TestFramesThatWereKeptAreReadAgain(t *testing.T) {
 				f.die(nil)
 			}
 		}
-		second := tick(h100(0, frame.String(frame.FieldUUID, 0, nowUS, "GPU-other")))
+		// Ids have moved, one card does not say who it is, and the host engine tells of an error that was counted.
+		second := tick(h100(0, frame.String(frame.FieldUUID, 0, nowUS, "GPU-other")), h100(1, frame.String(frame.FieldUUID, 0, nowUS, "<<<NOT_FOUND>>>")),
+			h100(2, frame.String(frame.FieldUUID, 0, nowUS, "GPU-00000000")))
+		second.Events = []frame.Event{{Kind: frame.Card, ID: 2, Field: frame.FieldXID, Time: nowUS, Int: 31}}
 		n := raise(t,
 			life(&frame.Frame{At: now, Interval: 1, Entities: []frame.Entity{h100(0), h100(1)}, Events: []frame.Event{xid(nowUS - 5)}},
 				&frame.Frame{At: now + 1, Interval: 1, Entities: []frame.Entity{h100(0), h100(1)}, Events: []frame.Event{xid(nowUS - 1), xid(nowUS)}}),
@@ -85,6 +88,9 @@ func TestFramesThatWereKeptAreReadAgain(t *testing.T) {
 		}
 		for i := range live.GPUs {
 			live.GPUs[i].Node = "" // of the configuration
+		}
+		if len(live.GPUs) != 2 || len(live.GPUs[0].XIDs) != 1 || live.GPUs[0].XIDs[0].Count != 3 {
+			t.Errorf("in its second life the child says %s", shown(t, live))
 		}
 		if !reflect.DeepEqual(firsts, []bool{true, false, true}) || !reflect.DeepEqual(got, live) {
 			t.Errorf("firsts %v, live %s, replayed %s", firsts, shown(t, live), shown(t, got))

@@ -66,6 +66,15 @@ func TestDisguiseRefuses(t *testing.T) {
 	}
 }
 
+// TestLabelsOfGPUPagesThatAreNeeded: without them no card, no instance and no error of a page could be told from another.
+func TestLabelsOfGPUPagesThatAreNeeded(t *testing.T) {
+	for _, name := range []string{"UUID", "uuid", "gpu_uuid", "GPU_I_ID", "xid"} {
+		if _, err := NewDisguise([]string{name}); err == nil {
+			t.Errorf("%s can be hidden", name)
+		}
+	}
+}
+
 // TestDisguiseIsBounded by a page that invents values.
 func TestDisguiseIsBounded(t *testing.T) {
 	d := disguise(t, "m")
