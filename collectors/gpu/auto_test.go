@@ -239,6 +239,7 @@ func TestDEP05(t *testing.T) {
 			a.read(3*time.Minute, NameChild, "", "")
 			a.page = ""
 			a.read(3*time.Minute, NamePage, "", "")
+			synctest.Wait() // a child is closed beside the readings
 			if !a.opened[0].closed {
 				t.Error("it goes on beside the page")
 			}

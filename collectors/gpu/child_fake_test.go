@@ -115,14 +115,22 @@ func (n *nursery) begun() (born []*fake, starts []time.Time) {
 // clock.
 func raise(t *testing.T, lives ...func(*fake)) *nursery {
 	t.Helper()
-	return raiseAfter(t, nil, lives...)
+	return raiseWith(t, func(*ChildConfig) {}, lives...)
 }
 
 // raiseAfter is raise for a child that takes the place of another.
 func raiseAfter(t *testing.T, ended <-chan struct{}, lives ...func(*fake)) *nursery {
 	t.Helper()
+	return raiseWith(t, func(c *ChildConfig) { c.After = ended }, lives...)
+}
+
+// raiseWith is raise for a child that is told more.
+func raiseWith(t *testing.T, tell func(*ChildConfig), lives ...func(*fake)) *nursery {
+	t.Helper()
 	n := &nursery{t: t}
-	c, err := newChild(ChildConfig{Path: ChildName, Embedded: true, Interval: time.Second, Logger: n.log.logger(), Node: "node-a", After: ended})
+	cfg := ChildConfig{Path: ChildName, Embedded: true, Interval: time.Second, Logger: n.log.logger(), Node: "node-a"}
+	tell(&cfg)
+	c, err := newChild(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

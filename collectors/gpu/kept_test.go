@@ -50,6 +50,8 @@ func TestWhatWasKeptIsReadAgain(t *testing.T) {
 	}
 }
 
+func keeping(c *ChildConfig) { c.Keep = true }
+
 // TestFramesThatWereKeptAreReadAgain: errors and identities over two lives of the child are those that it had.
 func TestFramesThatWereKeptAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -69,11 +71,10 @@ func TestFramesThatWereKeptAreReadAgain(t *testing.T) {
 		second := tick(h100(0, frame.String(frame.FieldUUID, 0, nowUS, "GPU-other")), h100(1, frame.String(frame.FieldUUID, 0, nowUS, "<<<NOT_FOUND>>>")),
 			h100(2, frame.String(frame.FieldUUID, 0, nowUS, "GPU-00000000")))
 		second.Events = []frame.Event{{Kind: frame.Card, ID: 2, Field: frame.FieldXID, Time: nowUS, Int: 31}}
-		n := raise(t,
+		n := raiseWith(t, keeping,
 			life(&frame.Frame{At: now, Interval: 1, Entities: []frame.Entity{h100(0), h100(1)}, Events: []frame.Event{xid(nowUS - 5)}},
 				&frame.Frame{At: now + 1, Interval: 1, Entities: []frame.Entity{h100(0), h100(1)}, Events: []frame.Event{xid(nowUS - 1), xid(nowUS)}}),
 			life(second), silent)
-		n.child.cfg.Keep = true // before the first frame, which comes on a virtual clock that has not moved
 		after(5 * time.Second)
 		kept, live := n.child.Kept(), n.child.newest
 		n.child.Close()
@@ -100,8 +101,7 @@ func TestFramesThatWereKeptAreReadAgain(t *testing.T) {
 
 func TestKeptFramesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := raise(t, healthy)
-		n.child.cfg.Keep = true
+		n := raiseWith(t, keeping, healthy)
 		after(2 * maxKept * time.Second)
 		kept := n.child.Kept()
 		n.child.Close()
