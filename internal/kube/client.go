@@ -156,11 +156,7 @@ func (c *Client) send(ctx context.Context, verb string, q Query, params url.Valu
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		// Without the URL, which is long.
-		if e, is := errors.AsType[*url.Error](err); is {
-			err = e.Err
-		}
-		return nil, fmt.Errorf("%s: %w", c.base.Host, err)
+		return nil, c.unreachable(err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()

@@ -202,7 +202,7 @@ func TestConfig(t *testing.T) {
 		config Config
 		want   string // the base URL, or an error after !
 	}{
-		"no pod":                          {Config{getenv: env()}, "!this is no pod: run in one, or configure the API server's URL"},
+		"no pod":                          {Config{getenv: env()}, "!this is no pod: run in one, or give the API server's URL in engines.kubernetes.api.server"},
 		"a server by its URL":             {Config{Server: "https://api.example:6443/"}, "https://api.example:6443"},
 		"a server beneath a path":         {Config{Server: "https://rancher.example/k8s/c-1"}, "https://rancher.example/k8s/c-1"},
 		"kubectl proxy":                   {Config{Server: "http://127.0.0.1:8001"}, "http://127.0.0.1:8001"},

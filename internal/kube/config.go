@@ -60,7 +60,7 @@ func (c Config) settled() (Config, *url.URL, error) {
 	if c.Server == "" {
 		host, port := strings.Trim(c.getenv("KUBERNETES_SERVICE_HOST"), "[]"), c.getenv("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
-			return c, nil, errors.New("the Kubernetes API: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod: run in one, or configure the API server's URL")
+			return c, nil, errors.New("the Kubernetes API: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod: run in one, or give the API server's URL in engines.kubernetes.api.server")
 		}
 		c.Server = "https://" + net.JoinHostPort(host, port)
 		if c.TokenFile == "" {

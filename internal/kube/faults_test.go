@@ -20,7 +20,7 @@ func TestFaults(t *testing.T) {
 			w.Break()
 			w.after(time.Hour)
 			w.holds(false, "a=red")
-			if s := w.box.state(); !strings.Contains(s.Problem, "127.0.0.1:6443: connection refused") || time.Since(s.Heard) < time.Hour {
+			if s := w.box.state(); !strings.Contains(s.Problem, "127.0.0.1:6443 cannot be reached: connection refused; ") || time.Since(s.Heard) < time.Hour {
 				w.Errorf("state %+v", s)
 			}
 			w.said(1, "is not followed")

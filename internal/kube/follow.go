@@ -176,7 +176,11 @@ func (f *follower[T]) down(err error) {
 		f.state.Code, kind = refused.Code, refused.Reason+" "+refused.Verb
 	}
 	if f.said != kind {
-		f.client.config.Logger.Warn("the Kubernetes API is not followed: what was known last is kept", "resource", f.query.String(), "error", err)
+		said := "the Kubernetes API is not followed: what was known last is kept"
+		if f.state.Heard.IsZero() {
+			said = "the Kubernetes API is not followed: nothing is known yet"
+		}
+		f.client.config.Logger.Warn(said, "resource", f.query.String(), "error", err)
 	}
 	f.said = kind
 	f.tell()
