@@ -109,6 +109,8 @@ func statusError(resp *http.Response) error {
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return refuse(fact.ReasonAuth, "HTTP %d %s: the page is guarded; set bearer_token_file or basic_auth under the target's access, see docs/operations.md, or free the path from the guard", code, text)
+	case code == http.StatusNotFound:
+		return refuse(fact.ReasonStatus, "HTTP %d %s instead of 200: something listens there, without a page at this path; set the target's url, for a pod engines.kubernetes.path or ports, to where the engine has its metrics", code, text)
 	case code >= 300 && code < 400:
 		return refuse(fact.ReasonRedirect, "HTTP %d %s that leads nowhere: set the target's url to the page itself", code, text)
 	}

@@ -40,7 +40,7 @@ func TestPollFailures(t *testing.T) {
 
 		"an error of the server": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, echo, http.StatusInternalServerError) },
 			patient, fact.ReasonStatus, "HTTP 500 Internal Server Error instead of 200"},
-		"nothing at this path": {http.NotFound, patient, fact.ReasonStatus, "HTTP 404 Not Found instead of 200"},
+		"nothing at this path": {http.NotFound, patient, fact.ReasonStatus, "HTTP 404 Not Found instead of 200: something listens there, without a page at this path; set the target's url, for a pod engines.kubernetes.path or ports, to where the engine has its metrics"},
 		"no content":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, patient, fact.ReasonStatus, "HTTP 204"},
 		// HTP-05 and SEC-07: the guard repeats what it was given.
 		"a guard that does not know us": {func(w http.ResponseWriter, _ *http.Request) {
