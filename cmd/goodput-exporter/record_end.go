@@ -28,6 +28,8 @@ func (r *recorder) nothing(g *generation) error {
 	switch {
 	case len(r.failures) > 0:
 		return errors.New("no page was recorded: every poll failed")
+	case len(g.targets.Targets()) > 0:
+		return errors.New("no page was recorded: the recording ended before the first poll of an engine did")
 	case g.pods == nil:
 		return errors.New("no page was recorded: no engine was found in engines.files")
 	}
