@@ -10,14 +10,15 @@ import (
 
 // Discovery is how it goes where engines are looked for. Texts are for people, and hold no secret.
 type Discovery struct {
-	Source string       // a word of a closed set: "kubernetes"
-	Where  string       // is looked: "node gpu-1"
-	Up     bool         // what was found is what there is
-	Since  time.Time    // that Up is what it is
-	Synced time.Time    // when it was last heard what there is, or that nothing is new; zero: never
-	Detail string       // why Up is false, or why there may be nothing; "" for nothing to say
-	Pods   []fold.Tally // by what became of them; those that are meant for engines only
-	Others int          // pods that are not, among those that are looked at; -1: not known
+	Source  string       // a word of a closed set: "kubernetes"
+	Where   string       // is looked: "node gpu-1"
+	Up      bool         // what was found is what there is
+	Since   time.Time    // that Up is what it is
+	Synced  time.Time    // when it was last heard what there is, or that nothing is new, leaving out what is unknown; zero: never
+	Detail  string       // why Up is false, or why there may be nothing; "" for nothing to say
+	Unknown []string     // namespaces of which nothing was heard yet, while others are known
+	Pods    []fold.Tally // by what became of them; those that are meant for engines only
+	Others  int          // pods that are not, among those that are looked at; -1: not known
 	// Skipped are pods that are meant for engines and are not polled, with why. A few; there may be more.
 	Skipped []SkippedPod
 }
@@ -66,7 +67,7 @@ func shownDiscovery(d *Discovery) *web.Discovery {
 		return nil
 	}
 	shown := &web.Discovery{
-		Source: d.Source, Where: d.Where, Up: d.Up, Since: d.Since, Synced: d.Synced, Detail: d.Detail, Pods: d.Pods, Others: d.Others,
+		Source: d.Source, Where: d.Where, Up: d.Up, Since: d.Since, Synced: d.Synced, Detail: d.Detail, Unknown: d.Unknown, Pods: d.Pods, Others: d.Others,
 	}
 	for _, s := range d.Skipped {
 		shown.Skipped = append(shown.Skipped, web.SkippedPod(s))

@@ -35,6 +35,9 @@ func TestDiscoveryIsOnThePage(t *testing.T) {
 		"no pod is meant for an engine": {&Discovery{Source: "kubernetes", Up: true, Synced: time.Unix(startedAt, 0)}, []string{
 			`goodput_discovery_pods{state="polled"} 0`, `goodput_discovery_pods{state="no_endpoint"} 0`,
 		}, []string{`state="other"`}},
+		"a namespace has not been heard yet": {&Discovery{Source: "kubernetes", Synced: time.Unix(startedAt, 0), Unknown: []string{"staging"}, Pods: []fold.Tally{{Name: "polled", Count: 1}}}, []string{
+			`goodput_discovery_up{source="kubernetes"} 0`, `goodput_discovery_pods{state="polled"} 1`,
+		}, []string{"staging"}},
 		"it has not been heard yet": {&Discovery{Source: "kubernetes"}, []string{`goodput_discovery_up{source="kubernetes"} 0`},
 			[]string{"goodput_discovery_last_sync", "goodput_discovery_pods"}},
 		"there is none": {nil, nil, []string{"goodput_discovery_", "goodput_engines_starting"}},

@@ -73,14 +73,13 @@ func onceHeard(ctx context.Context, w *kubernetes.Watcher) kubernetes.Status {
 	running.Go(func() { _ = w.Run(ctx) })
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	first := w.Status().Detail
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return w.Status()
 		}
-		if s := w.Status(); !s.Synced.IsZero() || s.Detail != first {
+		if s := w.Status(); s.Asked {
 			return s
 		}
 	}
@@ -91,6 +90,9 @@ func listPods(out io.Writer, w *kubernetes.Watcher, s kubernetes.Status) {
 	if s.Synced.IsZero() {
 		fmt.Fprintf(out, "# engines.kubernetes: which pods there are is not known: %s\n", s.Detail)
 		return
+	}
+	if len(s.Unknown) > 0 {
+		fmt.Fprintf(out, "# engines.kubernetes: which pods there are in %s is not known: %s\n", strings.Join(s.Unknown, ", "), s.Detail)
 	}
 	found := w.List()
 	fmt.Fprintf(out, "# engines.kubernetes: %s in %s%s\n", count(len(found), "engine"), count(s.Seen, "pod"), noneOf(found, s))

@@ -49,6 +49,14 @@ func TestCheckSaysWhichPodsAreEngines(t *testing.T) {
 		"beside no pod": {"", nil, func(k *cluster) string { return k.config("") }, []string{
 			"# engines.kubernetes: 0 engines in 0 pods: there is none in sight; see engines.kubernetes.scope, node and namespaces\n",
 		}},
+		"beside one that keeps a namespace to itself": {"", func(k *cluster) {
+			k.put(testPod{namespace: "ml", name: "acme-0", ip: "10.0.0.7"})
+		}, func(k *cluster) string {
+			return strings.Replace(k.config(", namespaces: [batch, ml]"), k.api.URL, k.refusing("batch").url, 1)
+		}, []string{
+			"# engines.kubernetes: which pods there are in batch is not known: the API server answers 403 to list of pods of namespace batch",
+			"# engines.kubernetes: 1 engine in 1 pod\n", "#   ml.acme-0:8000 at http://10.0.0.7:8000/metrics\n",
+		}},
 		"beside one that fails": {"", func(k *cluster) { k.setDown(true) }, func(k *cluster) string { return k.config("") }, []string{
 			"# engines.kubernetes: which pods there are is not known: ", "500",
 		}},

@@ -183,7 +183,7 @@ func (p *pods) vouched(list []discovery.Found) []discovery.Found {
 func (p *pods) status() *exporter.Discovery {
 	s := p.watcher.Status()
 	d := &exporter.Discovery{
-		Source: "kubernetes", Where: p.asked.where(), Up: s.Up, Since: s.Since, Synced: s.Synced, Detail: s.Detail, Others: s.Seen,
+		Source: "kubernetes", Where: p.asked.where(), Up: s.Up, Since: s.Since, Synced: s.Synced, Detail: s.Detail, Unknown: s.Unknown, Others: s.Seen,
 	}
 	for _, state := range kubernetes.States() {
 		if n := s.Pods[state]; n > 0 {
@@ -218,7 +218,7 @@ func (p *pods) located() (page podPage, why string) {
 func (g *gpuSources) located() (address, why string) {
 	p := g.pods.Load()
 	if p == nil {
-		return "", "the pods of the node are not known yet"
+		return "", "the pods of the node were not known yet when it was looked for, which each reading does anew"
 	}
 	page, why := p.located()
 	return page.address, why

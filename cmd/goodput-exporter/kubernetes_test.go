@@ -130,6 +130,8 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	}
 	waitFor(t, "http://"+p.address+"/", "Kubernetes has not said yet which pods there are")
 
+	waitFor(t, "http://"+p.address+"/", "why is at the top of this page")
+
 	c.serve("10.0.0.7:8000", simulatedEngine(t))
 	c.put(testPod{namespace: "ml", name: "acme-0", ip: "10.0.0.7"})
 	c.setDown(false)
@@ -152,7 +154,7 @@ func TestWithoutANodeThereIsARemedy(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for text, want := range map[string]string{
 		"engines: {kubernetes: {}}\n":                      "set NODE_NAME from spec.nodeName in the pod's manifest, or give node, or scope: cluster",
-		"engines: {kubernetes: {node: n}}\n":               "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod",
+		"engines: {kubernetes: {node: n}}\n":               "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod: run in one, or give the API server's URL in engines.kubernetes.api.server",
 		"engines: {access: {proxy_url: \"http://h:1\"}}\n": "there is no engines.kubernetes, so there is nothing to poll",
 	} {
 		_, err := newServed(writeFile(t, "goodput.yaml", kubeSLO+text+"gpu: {source: none}\n"), slog.New(slog.DiscardHandler))

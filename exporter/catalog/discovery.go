@@ -14,11 +14,11 @@ func discoverySeries() []Series {
 		},
 		Series{
 			Name: DiscoverySynced, Kind: Gauge, Unit: "seconds since 1970", Stability: Experimental, Labels: source,
-			What: "When discovery was last told what there is, or that nothing is new. Absent until it was.",
+			What: "When discovery was last told what there is, or that nothing is new. The oldest such word, where several namespaces are named; one of which nothing was heard yet is left out, and holds " + DiscoveryUp + " at 0. Absent until something was heard.",
 		},
 		Series{
 			Name: DiscoveryPods, Kind: Gauge, Unit: "pods", Stability: Experimental, Labels: []string{LabelState},
-			What: "Pods that a selector fits, by what became of them. A pod may hold several engines. 0 for a state that no pod is in; absent until discovery was told what there is. Pods that no selector fits are not counted.",
+			What: "Pods that a selector fits, by what became of them. A pod may hold several engines. 0 for a state that no pod is in; absent until discovery was told what there is. Where several namespaces are named, those of which nothing was heard yet are left out, and " + DiscoveryUp + " is 0. Pods that no selector fits are not counted.",
 		},
 		Series{
 			Name: EnginesStarting, Kind: Gauge, Unit: "engines", Stability: Experimental,

@@ -14,6 +14,7 @@ type Discovery struct {
 	Up            bool
 	Since, Synced time.Time    // that Up is what it is; when it was last heard what there is, zero: never
 	Detail        string       // why Up is false, or why there may be nothing
+	Unknown       []string     // namespaces of which nothing was heard yet, while others are known
 	Pods          []fold.Tally // meant for engines, by what became of them
 	Others        int          // that are not; -1: not known
 	Skipped       []SkippedPod
@@ -40,19 +41,41 @@ func (d *Discovery) pods() (n uint64) {
 	return n
 }
 
+// unknown names the namespaces of which nothing was heard yet.
+func (d *Discovery) unknown() string {
+	const shown = 5
+	n := len(d.Unknown)
+	if n == 1 {
+		return "namespace " + d.Unknown[0]
+	}
+	text := "the namespaces " + strings.Join(d.Unknown[:min(n, shown)], ", ")
+	if n > shown {
+		text += fmt.Sprintf(" and %d more", n-shown)
+	}
+	return text
+}
+
 // became is what became of the pods that are meant for engines.
 func (d *Discovery) became() string { return strings.ReplaceAll(tallies(d.Pods), "_", " ") }
 
 // noEngine says why there is nothing to show, and what to look at.
 func (p *pageMaker) noEngine() string {
 	d := p.view.Inputs.Discovery
+	text := d.noEngine()
+	if d != nil && !d.Synced.IsZero() && len(d.Unknown) > 0 {
+		text += " Of " + d.unknown() + " nothing is known yet; why is at the top of this page."
+	}
+	return text
+}
+
+func (d *Discovery) noEngine() string {
 	switch {
 	case d == nil:
 		return "No engine is configured, or the files of engines.files name none. Add one under engines.targets in the configuration."
 	case d.Synced.IsZero() && d.Up:
 		return "Discovery has not been told yet which pods there are."
 	case d.Synced.IsZero():
-		return "No engine is known: " + d.name() + " has not said yet which pods there are: " + orElse(d.Detail, "it was not asked yet") + "."
+		return "No engine is known: " + d.name() + " has not said yet which pods there are; why is at the top of this page."
 	case d.pods() > 0:
 		return "Engines were found on " + d.Where + ": the next round polls them."
 	case len(d.Pods) > 0:
@@ -70,13 +93,20 @@ func (p *pageMaker) discoveryAlert() []hint {
 		return nil
 	}
 	text := d.name() + " is not followed since " + stamp(unix(d.Since), p.now)
-	if d.Synced.IsZero() {
+	switch {
+	case d.Synced.IsZero():
 		text = d.name() + " has not said yet which pods there are"
-	} else {
+	case len(d.Unknown) > 0:
+		text = d.name() + " has not said yet which pods there are in " + d.unknown() + "; engines of other namespaces are polled"
+	default:
 		text += ": the engines found last are polled on, and new ones are not seen"
 	}
-	if d.Detail != "" {
-		text += " (" + d.Detail + ")"
+	detail := d.Detail
+	if d.Synced.IsZero() {
+		detail = orElse(detail, "it was not asked yet")
+	}
+	if detail != "" {
+		text += " (" + detail + ")"
 	}
 	return []hint{{Text: text + "."}}
 }
@@ -90,7 +120,10 @@ func (p *pageMaker) discoveryRows() []trustRow {
 	if d == nil {
 		return nil
 	}
-	row := trustRow{Name: d.name(), Value: "not synced yet", Meaning: d.Detail, Doubt: !d.Up}
+	row := trustRow{Name: d.name(), Value: "not synced yet", Doubt: !d.Up}
+	if !d.Up {
+		row.Meaning = "why is at the top of this page"
+	}
 	if !d.Synced.IsZero() {
 		row.Value = fmt.Sprintf("%s on %s, synced %s ago", plural(int(d.pods()), "pod with engines", "pods with engines"), d.Where, ago(p.now-unix(d.Synced)))
 		if row.Meaning == "" {

@@ -87,15 +87,17 @@ func (w *Watcher) DCGMPod() (namespace, url, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []*exporter
-	synced := true
+	var unknown []string // where it may be
 	for _, s := range w.spaces {
 		for _, e := range s.exporters {
 			all = append(all, e)
 		}
-		synced = synced && !s.state.Heard.IsZero()
+		if s.state.Heard.IsZero() && (s.name == "" || len(w.dcgm.namespaces) == 0 || slices.Contains(w.dcgm.namespaces, s.name)) {
+			unknown = append(unknown, s.name)
+		}
 	}
 	if len(all) == 0 {
-		return "", "", w.noExporter(synced)
+		return "", "", w.noExporter(unknown)
 	}
 	best := slices.MinFunc(all, betterExporter)
 	if best.url == "" {
@@ -116,10 +118,14 @@ func betterExporter(a, b *exporter) int {
 	return cmp.Or(yes(a.url != "")-yes(b.url != ""), yes(a.ready)-yes(b.ready), a.started.Compare(b.started), cmp.Compare(a.name, b.name))
 }
 
-// noExporter says why there is no pod to ask.
-func (w *Watcher) noExporter(synced bool) string {
-	if !synced {
-		return "the pods of the node are not known yet"
+// noExporter says why there is no pod to ask. unknown are the namespaces of which nothing was heard yet; "" is all. It is read
+// until the next reading, when they may long be known.
+func (w *Watcher) noExporter(unknown []string) string {
+	switch {
+	case slices.Equal(unknown, []string{""}):
+		return "the pods of the node were not known yet when it was looked for, which each reading does anew"
+	case len(unknown) > 0:
+		return "the node's pods in " + few(unknown) + " were not known yet when it was looked for, which each reading does anew"
 	}
 	where := "on node " + w.config.Node
 	if len(w.dcgm.namespaces) > 0 {

@@ -24,6 +24,7 @@ type Watcher struct {
 	dirty  bool     // merged is not what spaces know
 	merged *merged
 	said   map[Skip]bool // refusals that were logged
+	none   nothing       // that was logged last
 	up     bool
 	since  time.Time // that up is what it is
 }
@@ -95,6 +96,7 @@ func (w *Watcher) now() *merged {
 	}
 	next := merge(all, most)
 	w.log(next)
+	w.logNone(next)
 	if same(next.list, w.merged.list) {
 		next.list = w.merged.list
 	}

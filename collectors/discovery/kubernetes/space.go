@@ -46,8 +46,11 @@ func (s *space) put(p *pod, before map[podName]*verdict) {
 	if s.seen == nil {
 		s.seen = map[podName]string{}
 	}
-	s.seen[name] = p.Metadata.UID
 	w := s.of
+	if len(s.seen) == 0 {
+		w.dirty = true // why there is no engine may be another
+	}
+	s.seen[name] = p.Metadata.UID
 	if e := w.dcgm.exporter(p); e != nil {
 		s.exporters[name] = e
 	} else {
@@ -84,6 +87,13 @@ func (s *space) Delete(m kube.Metadata) {
 func (s *space) Told(state kube.State) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
+	before := s.asked()
 	s.state = state
+	if s.asked() != before {
+		s.of.dirty = true // why there is no engine is known from here on
+	}
 	s.of.settleUp()
 }
+
+// asked reports whether the API server has said which pods there are, or has been asked in vain. The lock is held.
+func (s *space) asked() bool { return !s.state.Heard.IsZero() || s.state.Problem != "" }

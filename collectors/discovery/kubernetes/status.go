@@ -30,8 +30,11 @@ func States() []State {
 type Status struct {
 	Up     bool      // the API server is followed, everywhere: the list is what it knows
 	Since  time.Time // that Up is what it is
-	Synced time.Time // when the API server last said what there is, or that there is nothing new; zero: not yet, so that nobody knows the engines
+	Synced time.Time // when the API server last said what there is, or that there is nothing new: the oldest such word of the namespaces that it has spoken of; zero: of none, so that nobody knows the engines
 	Detail string    // why Up is false, for people; "" when it is true
+	// Unknown are the namespaces that the API server has not spoken of yet, while it has of others: what is said of pods is of those.
+	Unknown []string
+	Asked   bool // the API server has spoken of each namespace, or was asked in vain
 
 	Seen    int           // pods in sight, selected or not
 	Pods    map[State]int // selected pods
@@ -50,11 +53,14 @@ func (w *Watcher) Status() Status {
 	m := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := Status{Up: w.up, Since: w.since, Pods: maps.Clone(m.pods), Skipped: slices.Clone(m.skipped)}
+	s := Status{Up: w.up, Since: w.since, Pods: maps.Clone(m.pods), Skipped: slices.Clone(m.skipped), Asked: true}
 	var problems []string
-	for i, space := range w.spaces {
+	for _, space := range w.spaces {
 		s.Seen += len(space.seen)
-		if heard := space.state.Heard; i == 0 || heard.Before(s.Synced) {
+		s.Asked = s.Asked && space.asked()
+		if heard := space.state.Heard; heard.IsZero() {
+			s.Unknown = append(s.Unknown, space.name)
+		} else if s.Synced.IsZero() || heard.Before(s.Synced) {
 			s.Synced = heard
 		}
 		if p := space.state.Problem; p != "" && !slices.Contains(problems, p) {
@@ -65,6 +71,9 @@ func (w *Watcher) Status() Status {
 		if s.Detail = strings.Join(problems, "; "); s.Detail == "" {
 			s.Detail = "the API server has not answered yet"
 		}
+	}
+	if s.Synced.IsZero() {
+		s.Unknown = nil // all of them
 	}
 	return s
 }

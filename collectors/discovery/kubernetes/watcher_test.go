@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +17,12 @@ import (
 
 // TestWatcher: what a person sees from the first start to the end of a pod.
 func TestWatcher(t *testing.T) {
-	k := newCluster(t, Config{}, podWith(t, nil), podWith(t, named("far", "10.9.0.1").and(edits{"spec|nodeName": `"node-b"`})), podWith(t, named("web", "10.0.0.9").and(edits{"metadata|labels": `{}`})))
+	k := newCluster(t, Config{DCGM: DCGM{Selectors: DefaultDCGMSelectors}}, podWith(t, nil), podWith(t, named("far", "10.9.0.1").and(edits{"spec|nodeName": `"node-b"`})), podWith(t, named("web", "10.0.0.9").and(edits{"metadata|labels": `{}`})))
 	if s := k.Status(); s.Up || !s.Synced.IsZero() || s.Detail != "the API server has not answered yet" || len(k.List()) > 0 || k.Knows("serving") {
 		t.Errorf("before the first answer: %+v", s)
+	}
+	if _, why := k.DCGMExporter(); why != "the pods of the node were not known yet when it was looked for, which each reading does anew" {
+		t.Errorf("dcgm-exporter: %s", why)
 	}
 	k.run()
 	k.comes("serving.acme-0:8000 http://10.0.0.7:8000/metrics")
@@ -118,7 +122,7 @@ func TestForbidden(t *testing.T) {
 	k.run()
 	k.until(func() bool { return strings.Contains(k.Status().Detail, "403") }, never)
 	s := k.Status()
-	if !s.Synced.IsZero() || !strings.Contains(s.Detail, "give the service account the verbs get, list and watch on pods with a Role and a RoleBinding in namespace serving") {
+	if !s.Asked || !s.Synced.IsZero() || len(s.Unknown) > 0 || !strings.Contains(s.Detail, "give the service account the verbs get, list and watch on pods with a Role and a RoleBinding in namespace serving") {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -147,7 +151,8 @@ func TestNamespaces(t *testing.T) {
 	k.comes("serving.a:8000 http://10.0.0.1:8000/metrics")
 	k.until(func() bool { url, _ := k.DCGMExporter(); return url == "http://10.0.0.3:9400/metrics" }, never)
 	k.until(func() bool { return strings.Contains(k.Status().Detail, "namespace batch") }, never)
-	if s := k.Status(); s.Up || !s.Synced.IsZero() {
+	k.until(func() bool { return k.Status().Asked }, never)
+	if s := k.Status(); s.Up || s.Synced.IsZero() || !slices.Equal(s.Unknown, []string{"batch"}) || s.Pods[Polled] != 1 {
 		t.Errorf("status %+v", s)
 	}
 	for ns, want := range map[string]bool{"serving": true, "batch": false, "gpu-operator": true, "other": true} {
@@ -155,6 +160,9 @@ func TestNamespaces(t *testing.T) {
 			t.Errorf("what there is in %s is known: %v, want %v", ns, got, want)
 		}
 	}
+	k.Delete("gpu-operator", "dcgm")
+	gone := func() bool { _, why := k.DCGMExporter(); return strings.Contains(why, "matches app=") }
+	k.until(gone, never) // the namespace that is not known is none of its own
 	mu.Lock()
 	defer mu.Unlock()
 	for path := range asked {
