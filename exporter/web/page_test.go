@@ -257,12 +257,12 @@ func TestStatesAreSaidInWords(t *testing.T) {
 func TestAnObjectiveWithoutEnginesIsShown(t *testing.T) {
 	o := batch()
 	html := render(t, "overview", maker(viewOf(engine("a", "m", 0, steady, chat())), chat(), o).overview())
-	if !strings.Contains(html, "no engine in sight is under it: it is about models that match") {
+	if !strings.Contains(html, "no page that was read is under it: it is about models that match") {
 		t.Error(html)
 	}
 	m := maker(viewOf(engine("a", "m", 0, steady, chat())), chat(), o)
 	p, found := m.slo("batch")
-	if !found || !strings.Contains(p.Empty, "No engine in sight is under this SLO") {
+	if !found || !strings.Contains(p.Empty, "No page that was read is under this SLO") {
 		t.Errorf("%v %q", found, p.Empty)
 	}
 }

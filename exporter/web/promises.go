@@ -20,7 +20,7 @@ type promiseRow struct {
 	Hints                             []hint
 	Without                           string
 	state                             state
-	orphan                            bool // no engine is under it, so there is nothing to judge
+	orphan                            bool // no page that was read is under it, so there is nothing to judge
 }
 
 // gauge is the share of now as a bar: what is certain, what is possible, and where the objective lies. Thousandths.
@@ -81,14 +81,14 @@ func shareWords(t *tally) (share_, of string) {
 	return share(t.lower, t.upper, t.requests), "of " + plural(int(t.requests), "sequence", "sequences")
 }
 
-// orphans are the configured objectives that are about no engine in sight.
+// orphans are the configured objectives that are about no page that was read.
 func (p *pageMaker) orphans(rows []promiseRow) []promiseRow {
 	var out []promiseRow
 	for i := range p.objectives {
 		o := &p.objectives[i]
 		if !slices.ContainsFunc(rows, func(r promiseRow) bool { return r.SLO == o.Name }) {
-			out = append(out, promiseRow{Model: "nothing", SLO: o.Name, Link: link("slo", o.Name), Promise: promise(o), state: noTraffic, orphan: true, Word: "no engine", Mark: "–",
-				Class: "calm", Reason: "no engine in sight is under it: " + matchWords(o), Now: "–", Hour: "–"})
+			out = append(out, promiseRow{SLO: o.Name, Link: link("slo", o.Name), Promise: promise(o), state: noTraffic, orphan: true, Word: "no page read", Mark: "–",
+				Class: "calm", Reason: "no page that was read is under it: " + matchWords(o), Now: "–", Hour: "–"})
 		}
 	}
 	return out

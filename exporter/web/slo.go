@@ -59,7 +59,7 @@ func (p *pageMaker) slo(name string) (sloPage, bool) {
 	}
 	rows := out.Promises
 	if len(rows) == 0 {
-		out.Empty = "No engine in sight is under this SLO: " + matchWords(o) + "."
+		out.Empty = "No page that was read is under this SLO: " + matchWords(o) + "."
 	}
 	slices.SortStableFunc(out.Engines, func(a, b sloEngine) int { return int(b.state) - int(a.state) })
 	h := p.headline(rows, nil)
