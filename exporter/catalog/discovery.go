@@ -10,7 +10,7 @@ func discoverySeries() []Series {
 	return in(GroupSelf,
 		Series{
 			Name: DiscoveryUp, Kind: Gauge, Unit: "boolean", Stability: Experimental, Labels: source,
-			What: "1 while what discovery has found is all there is, else 0: then the engines that it found last are polled on, new ones are not seen, and those that went are down. Absent where discovery is not configured.",
+			What: "1 while what discovery has found is all there is, else 0: then, in all namespaces or in one of those that are named, the engines that it found last are polled on, new ones are not seen, and those that went are down. Absent where discovery is not configured.",
 		},
 		Series{
 			Name: DiscoverySynced, Kind: Gauge, Unit: "seconds since 1970", Stability: Experimental, Labels: source,

@@ -63,7 +63,7 @@ func (p *pageMaker) noEngine() string {
 	d := p.view.Inputs.Discovery
 	text := d.noEngine()
 	if d != nil && !d.Synced.IsZero() && len(d.Unknown) > 0 {
-		text += " Of " + d.unknown() + " nothing is known yet; why is at the top of this page."
+		text += " Of " + d.unknown() + " nothing is known yet; why is said below."
 	}
 	return text
 }
@@ -75,7 +75,7 @@ func (d *Discovery) noEngine() string {
 	case d.Synced.IsZero() && d.Up:
 		return "Discovery has not been told yet which pods there are."
 	case d.Synced.IsZero():
-		return "No engine is known: " + d.name() + " has not said yet which pods there are; why is at the top of this page."
+		return "No engine is known: " + d.name() + " has not said yet which pods there are; why is said below."
 	case d.pods() > 0:
 		return "Engines were found on " + d.Where + ": the next round polls them."
 	case len(d.Pods) > 0:
