@@ -28,7 +28,7 @@ func classesKeys() codec[Classes] {
 			"Tokens up to which a request is of the class. Larger from class to class; the last may do without, and takes the rest."),
 		bind("values", list(text("attribute value", "gold", badAttributeValue), 1, 100, func() string { return "" }).that("", distinct), func(c *Class) *[]string { return &c.Values },
 			"Values of the attribute, exactly as they are sent, that make a request one of the class. What is in no list is other."),
-		bind("clauses", mapping(clauseNames(), duration("ms").that(between(time.Millisecond, 24*time.Hour)), 1), func(c *Class) *map[fact.Family]time.Duration { return &c.Clauses },
+		bind("clauses", mapping(clauseNames(), duration("ms", time.Millisecond, 24*time.Hour), 1), func(c *Class) *map[fact.Family]time.Duration { return &c.Clauses },
 			"What requests of the class must not exceed, in place of all clauses of the SLO; without it, those."),
 	)
 	return object("mapping", settleClasses,

@@ -17,6 +17,7 @@ type codec[V any] struct {
 	read  func(r *reader, at place, v *V) bool // notes its mistakes; false when there is one, and v is then not for use
 	write func(w writer, v V) *yaml.Node       // nil: nothing to say
 	rows  func(path string, preset V) []row    // what is documented below this value; nil: nothing
+	shape func() map[string]any                // what JSON Schema can say of it, see shape.go; nil: any single value
 }
 
 // writer says how values are written.
@@ -40,7 +41,7 @@ func bind[T, V any](name string, c codec[V], field func(*T) *V, doc string) key[
 		read:  func(r *reader, at place, t *T) bool { return c.read(r, at, field(t)) },
 		write: func(w writer, t *T) *yaml.Node { return c.write(w, *field(t)) },
 		rows: func(path string, preset *T) []row {
-			rows := []row{{path: path, kind: c.kind, preset: inline(c.write(writer{}, *field(preset))), doc: doc}}
+			rows := []row{{path: path, kind: c.kind, preset: inline(c.write(writer{}, *field(preset))), doc: doc, shape: c.describe()}}
 			if c.rows != nil {
 				rows[0].preset = "" // stands at the keys below
 				rows = append(rows, c.rows(path, *field(preset))...)
@@ -60,7 +61,7 @@ func (k key[T]) must(example string) key[T] {
 // fills in what depends on other keys and notes keys that cannot stand together.
 func object[T any](kind string, settle func(r *reader, path string, t *T), keys ...key[T]) codec[T] {
 	o := keyset[T]{kind, settle, keys}
-	return codec[T]{kind: kind, read: o.read, write: o.write, rows: o.rows}
+	return codec[T]{kind: kind, read: o.read, write: o.write, rows: o.rows, shape: mappingShape}
 }
 
 type keyset[T any] struct {
@@ -142,6 +143,9 @@ func (o keyset[T]) rows(path string, preset T) (rows []row) {
 // list is a sequence. Items begin as fresh() makes them; a list that is given replaces the one that is there.
 func list[V any](item codec[V], atLeast, atMost int, fresh func() V) codec[[]V] {
 	c := codec[[]V]{kind: "list of " + plural(item.kind)}
+	c.shape = func() map[string]any {
+		return atLeastOf("minItems", atLeast, map[string]any{"type": "array", "items": item.describe(), "maxItems": atMost})
+	}
 	c.read = func(r *reader, at place, v *[]V) bool {
 		items, ok := r.items(at, "list of "+plural(item.kind))
 		if !ok {
@@ -209,11 +213,20 @@ type names[K cmp.Ordered] struct {
 	kind  string                                       // for people: "metric"
 	parse func(text string) (k K, what, remedy string) // what is "" when the text is a name
 	text  func(K) string
+	known []string // all that there are; nil: too many to list
 }
 
 // mapping has keys that the user chooses. One that is given replaces the one that is there.
 func mapping[K cmp.Ordered, V any](key names[K], item codec[V], atLeast int) codec[map[K]V] {
 	c := codec[map[K]V]{kind: "mapping of " + key.kind + " to " + item.kind}
+	c.shape = func() map[string]any {
+		shape := atLeastOf("minProperties", atLeast, map[string]any{"type": "object", "additionalProperties": item.describe()})
+		if key.known != nil {
+			shape["patternProperties"] = map[string]any{"^(" + strings.Join(key.known, "|") + ")$": item.describe()}
+			shape["additionalProperties"] = false
+		}
+		return shape
+	}
 	c.read = func(r *reader, at place, v *map[K]V) bool {
 		entries, ok := r.entries(at, "a "+c.kind)
 		if !ok && entries == nil {
@@ -279,7 +292,7 @@ func optional[V any](c codec[V]) codec[*V] {
 // optionalFrom is an optional value that begins as fresh() makes it.
 func optionalFrom[V any](c codec[V], fresh func() V) codec[*V] {
 	return codec[*V]{
-		kind: c.kind,
+		kind: c.kind, shape: c.shape,
 		read: func(r *reader, at place, v **V) bool {
 			x := fresh()
 			if !c.read(r, at, &x) {

@@ -11,6 +11,7 @@ import (
 type row struct {
 	path, kind, preset, doc string
 	required                bool
+	shape                   map[string]any // of the value alone: the keys below it have rows of their own
 }
 
 //go:embed reference.yaml

@@ -38,7 +38,7 @@ func gpuKeys() codec[GPU] {
 	return object("mapping", settleGPU,
 		bind("source", oneOf(GPUAuto, GPUPage, GPUDCGM, GPUNone), func(g *GPU) *GPUSource { return &g.Source },
 			"dcgm-exporter reads the page at url. dcgm reads DCGM itself, through the program goodput-dcgm. auto takes the page where it brings GPUs, else DCGM where goodput-dcgm is installed, else none, and says which. none asks for nothing."),
-		bind("interval", duration("s").that(between(time.Second, 5*time.Minute)), func(g *GPU) *time.Duration { return &g.Interval },
+		bind("interval", duration("s", time.Second, 5*time.Minute), func(g *GPU) *time.Duration { return &g.Interval },
 			"Time between two readings; at least poll.interval, which it is when it is not given and that is longer. A dcgm-exporter collects anew every 30s by default, however often it is asked. Values older than three intervals are not published."),
 		bind("url", pageAddress(), func(g *GPU) *Page { return &g.Page },
 			"Page of the dcgm-exporter of this node; without a path, /metrics. User, password and query are sent and shown nowhere."),

@@ -3,10 +3,12 @@ package config
 import "strings"
 
 // JSONSchema describes the file as JSON Schema does: which keys there are, and which are mappings, lists and single values.
-// It comes from the declarations that the parser reads by, and says less than the parser: whoever writes a configuration
-// elsewhere, such as in the values of a chart, learns of a mistyped key there.
+// It also knows the words that a value may be, the range of a number, and how durations and sizes are written. It comes from the
+// declarations that the parser reads by and never refuses what the parser takes; whoever writes a configuration elsewhere, such
+// as in the values of a chart, learns of most mistakes there. What the parser alone knows: how keys go together, how long
+// a duration may be, and the syntax of URLs, patterns and selectors.
 func JSONSchema() map[string]any {
-	root := mappingSchema("")
+	root := mappingShape()
 	for _, r := range schema().rows("", Default()) {
 		within, name := root, r.path
 		for step, rest, deeper := strings.Cut(name, "."); deeper; step, rest, deeper = strings.Cut(rest, ".") {
@@ -32,37 +34,14 @@ func below(within map[string]any, step string) map[string]any {
 	if !isList {
 		return schema
 	}
-	if items := schema["items"].(map[string]any); items["properties"] != nil {
-		return items
-	}
-	schema["items"] = mappingSchema("")
 	return schema["items"].(map[string]any)
 }
 
 // schema is the schema of what the row documents, before anything is known of the keys below it.
 func (r row) schema() map[string]any {
-	switch {
-	case r.kind == "mapping":
-		return mappingSchema(r.doc)
-	case strings.HasPrefix(r.kind, "mapping of "): // keys of the user's
-		return map[string]any{"type": "object", "description": r.doc}
-	case strings.HasPrefix(r.kind, "list of "):
-		return map[string]any{"type": "array", "items": single(), "description": r.doc}
+	r.shape["description"] = r.doc
+	if r.shape["type"] != "object" && r.shape["type"] != "array" {
+		r.shape["description"] = r.kind + ". " + r.doc
 	}
-	schema := single()
-	schema["description"] = r.kind + ". " + r.doc
-	return schema
-}
-
-func mappingSchema(doc string) map[string]any {
-	schema := map[string]any{"type": "object", "properties": map[string]any{}}
-	if doc != "" {
-		schema["description"] = doc
-	}
-	return schema
-}
-
-// single is any value but a list or mapping: a value is its text, quoted or not.
-func single() map[string]any {
-	return map[string]any{"type": []string{"string", "number", "boolean"}}
+	return r.shape
 }

@@ -19,7 +19,7 @@ func kubernetesKeys() codec[Kubernetes] {
 			"Namespaces whose pods are looked at; then the exporter needs to read the pods of these only. Without it, all are. Credentials of engines.access go to pods of namespaces that stand here, and to no others: else whoever may make a pod could ask for them."),
 		bind("selectors", selectors(1), func(k *Kubernetes) *[]string { return &k.Selectors },
 			"Label selectors in Kubernetes's syntax. A pod that any of them fits is an engine. A list that is given replaces the default."),
-		bind("ports", list(text("port", "8000", badPodPort), 1, 20, func() string { return "" }).that("", distinct), func(k *Kubernetes) *[]string { return &k.Ports },
+		bind("ports", list(podPort(), 1, 20, func() string { return "" }).that("", distinct), func(k *Kubernetes) *[]string { return &k.Ports },
 			"Ports of a pod at which engines are: names of container ports, numbers, and ranges such as 8000-8007 for data-parallel ranks that each serve their own. Each port of a pod that fits is an engine of its own."),
 		bind("path", text("path", "/metrics", badPagePath), func(k *Kubernetes) *string { return &k.Path },
 			"Where on those ports the page is."),
@@ -50,4 +50,16 @@ func namespaces() codec[[]string] {
 
 func selectors(atLeast int) codec[[]string] {
 	return list(text("label selector", "app=vllm", badSelector), atLeast, 50, func() string { return "" }).that("", distinct)
+}
+
+// podPort is a name, a number or a range.
+func podPort() codec[string] {
+	c := text("port", "8000", badPodPort)
+	c.shape = func() map[string]any {
+		shape := anyShape()
+		shape["type"] = []string{"string", "integer", "boolean"} // true is the name of a port, too
+		shape["minimum"], shape["maximum"] = 1, 65535
+		return shape
+	}
+	return c
 }

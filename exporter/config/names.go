@@ -191,7 +191,7 @@ func familyNames(kind string, families []fact.Family, also map[string]string) na
 		known = append(known, f.String())
 	}
 	return names[fact.Family]{
-		kind: kind, text: fact.Family.String,
+		kind: kind, text: fact.Family.String, known: known,
 		parse: func(s string) (fact.Family, string, string) {
 			if f, is := fact.FamilyNamed(s); is && slices.Contains(families, f) {
 				return f, "", ""

@@ -20,11 +20,12 @@ type word[V any] struct {
 	text    bool   // any text, to be quoted where YAML would take it for something else
 	parse   func(text string) (v V, what, remedy string)
 	format  func(V) string // "": nothing to write
+	shape   func() map[string]any
 }
 
 func scalar[V any](c word[V]) codec[V] {
 	return codec[V]{
-		kind: c.kind,
+		kind: c.kind, shape: c.shape,
 		read: func(r *reader, at place, v *V) bool {
 			text, ok := r.word(at, c.kind, c.example)
 			if !ok {
@@ -50,30 +51,24 @@ func scalar[V any](c word[V]) codec[V] {
 	}
 }
 
-// duration is a length of time; unit ("ms" or "s") is what a number without one is taken to mean in the remedy.
-func duration(unit string) codec[time.Duration] {
+// duration is a length of time from low to high; unit ("ms" or "s") is what a number without one is taken to mean in the remedy.
+func duration(unit string, low, high time.Duration) codec[time.Duration] {
+	is := "from " + formatDuration(low) + " to " + formatDuration(high)
 	return scalar(word[time.Duration]{
-		kind: "duration", example: map[string]string{"ms": "250ms", "s": "30s"}[unit],
+		kind: "duration " + is, example: map[string]string{"ms": "250ms", "s": "30s"}[unit],
 		parse: func(text string) (time.Duration, string, string) {
 			d, err := parseDuration(text)
-			if err != nil {
+			switch {
+			case err != nil:
 				return 0, "the duration " + quote(text) + " " + err.Error(), durationRemedy(text, unit)
+			case d < low || d > high:
+				return 0, formatDuration(d) + " is out of range", "choose a duration " + is
 			}
 			return d, "", ""
 		},
 		format: formatDuration,
+		shape:  func() map[string]any { return durationShape(low == 0) },
 	})
-}
-
-// between holds for durations from low to high.
-func between(low, high time.Duration) (is string, holds func(time.Duration) (string, string)) {
-	is = "from " + formatDuration(low) + " to " + formatDuration(high)
-	return is, func(d time.Duration) (string, string) {
-		if d < low || d > high {
-			return formatDuration(d) + " is out of range", "choose a duration " + is
-		}
-		return "", ""
-	}
 }
 
 var sizeForm = regexp.MustCompile(`^([0-9]{1,15})(B|KiB|MiB|GiB)$`)
@@ -104,6 +99,7 @@ func size(low, high int64) codec[int64] {
 			return n * units[m[2]], "", ""
 		},
 		format: format,
+		shape:  func() map[string]any { return textShape(sizeForm.String()) },
 	})
 }
 
@@ -121,6 +117,7 @@ func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64)
 func number() codec[float64] {
 	return scalar(word[float64]{
 		kind: "number above 0", example: "0.5", format: formatNumber,
+		shape: func() map[string]any { return numberShape("number", numberForm.String(), "exclusiveMinimum", 0) },
 		parse: func(text string) (float64, string, string) {
 			v, ok := decimal(text)
 			if !ok || v <= 0 {
@@ -131,10 +128,16 @@ func number() codec[float64] {
 	})
 }
 
+// sharePattern is as much of a share as a pattern can say: with an exponent, any number may be one.
+const sharePattern = `^\+?(0*\.[0-9]+|[0-9.]+[eE][-+]?[0-9]+)$`
+
 // share is a part of a whole, strictly between none and all.
 func share() codec[float64] {
 	return scalar(word[float64]{
 		kind: "number between 0 and 1", example: "0.95", format: formatNumber,
+		shape: func() map[string]any {
+			return numberShape("number", sharePattern, "exclusiveMinimum", 0, "exclusiveMaximum", 1)
+		},
 		parse: func(text string) (float64, string, string) {
 			bare := strings.TrimSpace(strings.TrimSuffix(text, "%"))
 			v, ok := decimal(bare)
@@ -154,6 +157,7 @@ func share() codec[float64] {
 func boolean() codec[bool] {
 	return scalar(word[bool]{
 		kind: "true or false", example: "true", format: strconv.FormatBool,
+		shape: func() map[string]any { return enumShape([]string{"true", "false"}) },
 		parse: func(text string) (bool, string, string) {
 			if text != "true" && text != "false" {
 				return false, quote(text) + " is neither true nor false", "write true or false"
@@ -181,6 +185,7 @@ func whole(low, high int) codec[int] {
 	is := fmt.Sprintf("from %d to %d", low, high)
 	return scalar(word[int]{
 		kind: "whole number " + is, example: strconv.Itoa(low), format: strconv.Itoa,
+		shape: func() map[string]any { return numberShape("integer", `^[0-9]+$`, "minimum", low, "maximum", high) },
 		parse: func(text string) (int, string, string) {
 			n, err := strconv.ParseUint(text, 10, 31)
 			switch {
@@ -219,6 +224,7 @@ func oneOf[V ~string](values ...V) codec[V] {
 	}
 	return scalar(word[V]{
 		kind: strings.Join(known, " or "), example: known[0], format: func(v V) string { return string(v) },
+		shape: func() map[string]any { return enumShape(known) },
 		parse: func(s string) (V, string, string) {
 			if !slices.Contains(known, s) {
 				return "", quote(s) + " is not one of " + strings.Join(known, ", "), didYouMean(s, known)

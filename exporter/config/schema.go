@@ -34,9 +34,9 @@ func schema() codec[Config] {
 
 func pollKeys() codec[Poll] {
 	return object("mapping", settlePoll,
-		bind("interval", duration("s").that(between(100*time.Millisecond, 150*time.Second)), func(p *Poll) *time.Duration { return &p.Interval },
+		bind("interval", duration("s", 100*time.Millisecond, 150*time.Second), func(p *Poll) *time.Duration { return &p.Interval },
 			"Time between two polls of one engine. A page costs the engine 11 to 42 ms of the event loop that also streams tokens, so less than 1s needs allow_fast. At most a quarter of judgement.window."),
-		bind("timeout", duration("s").that(between(time.Millisecond, 2*time.Minute)), func(p *Poll) *time.Duration { return &p.Timeout },
+		bind("timeout", duration("s", time.Millisecond, 2*time.Minute), func(p *Poll) *time.Duration { return &p.Timeout },
 			"Time that one poll may take, at most 0.8 of interval, so that a round ends before the next begins. When it is not given it is 0.75 of interval."),
 		bind("max_body", size(64<<10, 1<<30), func(p *Poll) *int64 { return &p.MaxBody },
 			"Largest page that is read, decompressed. A page of one engine has about 50 to 250 KiB."),
@@ -51,12 +51,12 @@ func sloKeys() codec[SLO] {
 			"Value of the slo label; unique.").must("name: chat"),
 		bind("match", matchKeys(), func(s *SLO) *Match { return &s.Match },
 			"Which engines the SLO is about; without it, all."),
-		bind("clauses", mapping(clauseNames(), duration("ms").that(between(time.Millisecond, 24*time.Hour)), 1), func(s *SLO) *map[fact.Family]time.Duration { return &s.Clauses },
+		bind("clauses", mapping(clauseNames(), duration("ms", time.Millisecond, 24*time.Hour), 1), func(s *SLO) *map[fact.Family]time.Duration { return &s.Clauses },
 			"The latencies that a request must not exceed, all of them: ttft (arrival to first token), tpot (per output token after the first), e2e (arrival to last token), queue (waiting to be scheduled), prefill (scheduled to first token), decode (first to last token), inference (scheduled to last token). A threshold must be an edge of the engine's histogram to be judged from it: see the check subcommand.").
 			must("clauses: {ttft: 250ms}"),
 		bind("objective", share(), func(s *SLO) *float64 { return &s.Objective },
 			"Share of requests that is promised to qualify.").must("objective: 0.95"),
-		bind("window", duration("s").that(between(time.Hour, 365*24*time.Hour)), func(s *SLO) *time.Duration { return &s.Window },
+		bind("window", duration("s", time.Hour, 365*24*time.Hour), func(s *SLO) *time.Duration { return &s.Window },
 			"Time over which the objective holds: the window of the error budget."),
 		bind("policy", policyKeys(), func(s *SLO) *slo.Policy { return &s.Policy },
 			"How outcomes enter the accounting: bad ones are counted and never qualify, those under exclude are not counted. Published in goodput_slo_info."),
@@ -173,7 +173,7 @@ func handlersKeys() codec[Handlers] {
 
 func judgementKeys() codec[Judgement] {
 	return object("mapping", nil,
-		bind("window", duration("s").that(between(10*time.Second, 10*time.Minute)), func(j *Judgement) *time.Duration { return &j.Window },
+		bind("window", duration("s", 10*time.Second, 10*time.Minute), func(j *Judgement) *time.Duration { return &j.Window },
 			"Length of a judgement window: joint bounds are computed for whole windows, each from all polls in it. Shorter windows move the counters sooner, longer ones hold fewer requests across their edges."),
 	)
 }
@@ -182,7 +182,7 @@ func quantilesKeys() codec[Quantiles] {
 	return object("mapping", nil,
 		bind("q", list(share(), 1, 10, func() float64 { return 0 }).that("in increasing order", increasing[float64]), func(q *Quantiles) *[]float64 { return &q.Q },
 			"The quantiles."),
-		bind("windows", list(duration("s").that(between(time.Minute, 6*time.Hour)), 1, 4, func() time.Duration { return 0 }).that("in increasing order", increasing[time.Duration]), func(q *Quantiles) *[]time.Duration { return &q.Windows },
+		bind("windows", list(duration("s", time.Minute, 6*time.Hour), 1, 4, func() time.Duration { return 0 }).that("in increasing order", increasing[time.Duration]), func(q *Quantiles) *[]time.Duration { return &q.Windows },
 			"The sliding windows. Longer ones are Prometheus's business."),
 	)
 }

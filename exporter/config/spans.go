@@ -22,7 +22,7 @@ func spansKeys() codec[Spans] {
 			"Address for OTLP over HTTP; empty: not taken in."),
 		bind("grpc_listen", text("address", "127.0.0.1:4317", badAddress), func(s *Spans) *string { return &s.GRPCListen },
 			"Address for OTLP over gRPC; empty: not taken in."),
-		bind("grace", duration("s").that(between(0, 2*time.Minute)), func(s *Spans) *time.Duration { return &s.Grace },
+		bind("grace", duration("s", 0, 2*time.Minute), func(s *Spans) *time.Duration { return &s.Grace },
 			"How long a judgement window waits for the spans of its requests. A healthy engine's come up to 6.4s late. Later ones count as unseen."),
 		bind("names", list(text("span name", "llm_request", badSpanName), 1, 20, func() string { return "" }).that("", distinct), func(s *Spans) *[]string { return &s.Names },
 			"Names of the spans that stand for a request. Others are counted and dropped."),

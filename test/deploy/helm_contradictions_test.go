@@ -11,7 +11,7 @@ import (
 // with what to do.
 func TestContradictions(t *testing.T) {
 	for name, c := range map[string]struct{ values, want, remedy string }{
-		"no objective":                             {"config: {slos: []}", "config.slos is empty", "name at least one"},
+		"no objective in a whole file":             {`configFile: "slos: []"`, "config.slos is empty", "name at least one"},
 		"all pods on each node":                    {"config: {engines: {kubernetes: {scope: cluster}}}", "every node would poll all engines", "Set mode: central"},
 		"addresses on each node":                   {`config: {engines: {targets: [{id: a, url: "http://10.0.0.1:8000"}]}}`, "every request would be counted once a node", "mode: central"},
 		"no engines on a node":                     {"config: {engines: {kubernetes: null}}", "no engine would be found", "Set config.engines.kubernetes to {}"},

@@ -2,10 +2,13 @@ package deploy
 
 import (
 	"maps"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -20,6 +23,15 @@ func TestTypos(t *testing.T) {
 		"a key of the configuration":               {"{config: {slo: []}}", "'slo'"},
 		"a key deep in the configuration":          {"{config: {engines: {kubernetes: {selector: [app=vllm]}}}}", "'selector'"},
 		"a key of an objective":                    {"{config: {slos: [{name: a, clauses: {ttft: 1s}, objectives: 0.9}]}}", "'objectives'"},
+		"a source that is none":                    {"{config: {gpu: {source: dgcm}}}", "/config/gpu/source"},
+		"a switch of the configuration":            {"{config: {gpu: {pod_resources: {enabled: never}}}}", "/config/gpu/pod_resources/enabled"},
+		"no objective":                             {"{config: {slos: []}}", "/config/slos"},
+		"an objective in percent":                  {"{config: {slos: [{name: a, clauses: {ttft: 1s}, objective: 95}]}}", "/config/slos/0/objective"},
+		"a pod's port that is too large":           {"{config: {engines: {kubernetes: {ports: [70000]}}}}", "/config/engines/kubernetes/ports/0"},
+		"a page's port that is too large":          {"{config: {gpu: {kubernetes: {port: 94000}}}}", "/config/gpu/kubernetes/port"},
+		"a metric that is none":                    {"{config: {slos: [{name: a, clauses: {tfft: 1s}, objective: 0.9}]}}", "'tfft'"},
+		"a threshold without a unit":               {"{config: {slos: [{name: a, clauses: {ttft: 500}, objective: 0.9}]}}", "/config/slos/0/clauses/ttft"},
+		"a size of Kubernetes":                     {"{config: {poll: {max_body: 16Mi}}}", "/config/poll/max_body"},
 		"text for a switch":                        {"{podMonitor: {enabled: \"yes\"}}", "/podMonitor/enabled"},
 		"a mapping for a list":                     {"{extraTolerations: {key: a}}", "/extraTolerations"},
 		"another mode":                             {"{mode: nodes}", "/mode"},
@@ -43,6 +55,29 @@ func TestTypos(t *testing.T) {
 				t.Errorf("says %v, want something about %s", err, c.says)
 			}
 		})
+	}
+}
+
+// TestSchemaTakesGoodConfigurations: what the exporter reads, the chart's schema takes, in the words of Helm's own validator.
+func TestSchemaTakesGoodConfigurations(t *testing.T) {
+	c, err := loader.LoadDir(chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(tree + "/exporter/config/testdata/good/*.yaml")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range append(files, tree+"/exporter/config/reference.yaml") {
+		// Helm makes true and false of on and off before anybody sees them, and the exporter would refuse these.
+		text := regexp.MustCompile(`profiling: (on|off)\b`).ReplaceAll(read(t, file), []byte(`profiling: "$1"`))
+		config, err := chartutil.ReadValues(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := chartutil.ValidateAgainstSchema(c, chartutil.Values{"config": config.AsMap()}); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // guide is docs/install.md taken apart.
@@ -59,6 +61,7 @@ var programs = map[string]func(c *typed, args []string) error{
 	"goodput-exporter": (*typed).exporter,
 	"make":             (*typed).make,
 	"install":          (*typed).install,
+	"sed":              (*typed).sed,
 	"systemctl":        (*typed).systemctl,
 	"cp":               (*typed).copy,
 	"$EDITOR":          (*typed).edit,
@@ -150,6 +153,29 @@ func (c *typed) helm(args []string) error {
 		}
 	}
 	return renders(values, args[1])
+}
+
+// sed runs the command on the ConfigMap that the chart renders: the configuration in it is left, as the pod has it.
+func (c *typed) sed(args []string) error {
+	files, err := rendered(chartutil.Values{}, release)
+	if err != nil {
+		return err
+	}
+	w, err := decoded(expect{name: release}, stream(files))
+	if err != nil {
+		return err
+	}
+	in, is := named[*corev1.ConfigMap](w, releaseNamespace, release)
+	if !is {
+		return fmt.Errorf("the chart renders no ConfigMap %s", release)
+	}
+	cmd := exec.Command("sed", strings.Trim(args[0], "'"))
+	cmd.Stdin = strings.NewReader(strings.TrimSpace(files["goodput-exporter/templates/configmap.yaml"]) + "\n")
+	out, err := cmd.Output()
+	if want := in.Data["goodput.yaml"]; err != nil || want == "" || strings.TrimSpace(string(out)) != strings.TrimSpace(want) {
+		return fmt.Errorf("%v, leaves\n%s\nof\n%s", err, out, want)
+	}
+	return nil
 }
 
 // renders is whether the chart takes values, and the exporter the configuration that comes of them.
