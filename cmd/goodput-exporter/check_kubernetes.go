@@ -39,7 +39,7 @@ func checkPods(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		fmt.Fprintf(out, "# engines.kubernetes: this machine does not know its node: %s must be set where the exporter runs\n", nodeVariable)
 		return nil
 	}
-	c := asked.watched(cfg, slog.New(slog.DiscardHandler))
+	c := asked.watched(slog.New(slog.DiscardHandler))
 	if err := c.Check(); err != nil {
 		return err
 	}

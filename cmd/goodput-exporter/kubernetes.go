@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,19 +37,19 @@ type pods struct {
 	list    []discovery.Found
 }
 
-// podPage is where a pod has the page of the node's GPUs. Its zero value is nowhere.
-type podPage struct{ namespace, address string }
+// podPage is where a pod has the page of the node's GPUs, and which one, for people. Its zero value is nowhere.
+type podPage struct{ namespace, address, pod string }
 
 // podsAsked is what pods are followed by.
 type podsAsked struct {
 	engines config.Kubernetes
 	page    *config.PodPage
-	dir     string // that paths of the configuration begin at
 	node    string
 }
 
 func podsOf(cfg *config.Config) (podsAsked, error) {
-	a := podsAsked{engines: *cfg.Engines.Kubernetes, page: cfg.GPU.Kubernetes, dir: cfg.Path(".")}
+	a := podsAsked{engines: *cfg.Engines.Kubernetes, page: cfg.GPU.Kubernetes}
+	a.engines.API.TokenFile, a.engines.API.CAFile = cfg.Path(a.engines.API.TokenFile), cfg.Path(a.engines.API.CAFile)
 	if a.engines.Scope == config.ScopeCluster {
 		return a, nil
 	}
@@ -62,12 +63,12 @@ func podsOf(cfg *config.Config) (podsAsked, error) {
 }
 
 // watched are pods in the watcher's terms.
-func (a *podsAsked) watched(cfg *config.Config, log *slog.Logger) kubernetes.Config {
+func (a *podsAsked) watched(log *slog.Logger) kubernetes.Config {
 	k := &a.engines
 	c := kubernetes.Config{
 		Scope: string(k.Scope), Node: a.node, Namespaces: k.Namespaces, Selectors: k.Selectors, Ports: k.Ports, Path: k.Path, Scheme: string(k.Scheme),
 		Annotations: k.Annotations, Logger: log,
-		API: kube.Config{Server: k.API.Server, TokenFile: cfg.Path(k.API.TokenFile), CAFile: cfg.Path(k.API.CAFile), Logger: log},
+		API: kube.Config{Server: k.API.Server, TokenFile: k.API.TokenFile, CAFile: k.API.CAFile, Logger: log},
 	}
 	if a.page != nil {
 		c.DCGM = kubernetes.DCGM{Selectors: a.page.Selectors, Port: a.page.Port, Namespaces: a.page.Namespaces}
@@ -106,7 +107,7 @@ func newPods(cfg *config.Config, before *pods, running *sync.WaitGroup, log *slo
 		return before, nil
 	}
 	p := &pods{asked: asked, holders: 1}
-	if p.watcher, err = kubernetes.New(asked.watched(cfg, log)); err != nil {
+	if p.watcher, err = kubernetes.New(asked.watched(log)); err != nil {
 		return nil, fmt.Errorf("engines.kubernetes: %w", err)
 	}
 	if before != nil && asked.covers(&before.asked) {
@@ -197,7 +198,7 @@ func (p *pods) status() *exporter.Discovery {
 	return d
 }
 
-// located is the page of the node's GPUs, or why it is not known. It outlasts a reload as the engines do.
+// located is the page of the node's GPUs, or "" and why it is not known. It outlasts a reload as the engines do.
 func (p *pods) located() (page podPage, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +206,7 @@ func (p *pods) located() (page podPage, why string) {
 		p.page = podPage{}
 	}
 	if page.namespace, page.address, why = p.watcher.DCGMPod(); page.address != "" {
-		p.page = podPage{}
+		p.page, page.pod = podPage{}, why
 		return page, ""
 	}
 	if p.page.address != "" {
@@ -214,12 +215,12 @@ func (p *pods) located() (page podPage, why string) {
 	return podPage{}, why
 }
 
-// located is where the node's dcgm-exporter has its page now, or "" and why it is not known.
+// located is where the node's dcgm-exporter has its page now, and which pod it is; or "" and why it is not known.
 func (g *gpuSources) located() (address, why string) {
 	p := g.pods.Load()
 	if p == nil {
 		return "", "the pods of the node were not known yet when it was looked for, which each reading does anew"
 	}
 	page, why := p.located()
-	return page.address, why
+	return page.address, cmp.Or(why, page.pod)
 }

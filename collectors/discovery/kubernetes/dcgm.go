@@ -70,7 +70,7 @@ func (d *dcgmRules) exporter(p *pod) *exporter {
 	return e
 }
 
-// DCGMExporter is the address of the page of the node's dcgm-exporter, or why there is none.
+// DCGMExporter is the address of the page of the node's dcgm-exporter and which pod has it, or "" and why there is none.
 func (w *Watcher) DCGMExporter() (url, why string) {
 	_, url, why = w.DCGMPod()
 	return url, why
@@ -103,7 +103,7 @@ func (w *Watcher) DCGMPod() (namespace, url, why string) {
 	if best.url == "" {
 		return best.in, "", "the pod " + best.name + " " + best.why
 	}
-	return best.in, best.url, ""
+	return best.in, best.url, "the pod " + best.name
 }
 
 // betterExporter puts first the pod that can be asked, then the one that is ready, then the one that came first: one that comes
