@@ -1,11 +1,12 @@
 #define _GNU_SOURCE
 #include "script.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 script_t script;
 
@@ -99,13 +100,19 @@ static void note(const char *function, const char *format, va_list args) {
     fclose(f);
 }
 
+// A library that hangs goes on hanging when its thread is the one that a signal of the process is handled on.
+static void hang(long ms) {
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
+}
+
 dcgmReturn_t enter(const char *function, bool needs_session, const char *format, ...) {
     va_list args;
     read_script(function);
     va_start(args, format);
     note(function, format, args);
     va_end(args);
-    if (delay_ms) usleep((useconds_t)delay_ms * 1000);
+    hang(delay_ms);
     if (hole) dcgm_double_symbol_that_is_nowhere();
     if (needs_session && !in_session) return DCGM_ST_UNINITIALIZED;
     return failure;
