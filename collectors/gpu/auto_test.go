@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 type scripted struct {
 	name   string
 	brings func() fact.Reason
-	closed bool
+	closed atomic.Bool // by a goroutine that the source does not wait for
 }
 
 func (s *scripted) Name() string { return s.name }
-func (s *scripted) Close() error { s.closed = true; return nil }
+func (s *scripted) Close() error { s.closed.Store(true); return nil }
 
 func (s *scripted) Read(context.Context) fact.GPUReading {
 	if why := s.brings(); why != "" {
@@ -60,7 +61,7 @@ func newAuto(t *testing.T) *auto {
 	t.Cleanup(func() {
 		a.Close()
 		for _, s := range a.opened {
-			if !s.closed {
+			if !s.closed.Load() {
 				t.Error("a child was left")
 			}
 		}
@@ -141,7 +142,7 @@ func TestAPageThatDiesForLongIsReplaced(t *testing.T) {
 		a.page = "" // no reason to change at once what works
 		a.read(9*time.Minute, NameChild, "", "")
 		a.read(time.Hour, NamePage, "", "chosen since the dcgm-exporter page brings GPUs again")
-		if !a.opened[0].closed {
+		if !a.opened[0].closed.Load() {
 			t.Error("the child goes on beside the page")
 		}
 		a.choices("dcgm-exporter dcgm dcgm-exporter")
@@ -240,7 +241,7 @@ func TestDEP05(t *testing.T) {
 			a.page = ""
 			a.read(3*time.Minute, NamePage, "", "")
 			synctest.Wait() // a child is closed beside the readings
-			if !a.opened[0].closed {
+			if !a.opened[0].closed.Load() {
 				t.Error("it goes on beside the page")
 			}
 		})
