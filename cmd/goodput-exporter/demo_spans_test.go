@@ -66,6 +66,7 @@ func TestSimulatedMessagesAreInOrder(t *testing.T) {
 
 // TestDemoRecordingHoldsSpans: what --write-recording writes are the pages and the messages of the world.
 func TestDemoRecordingHoldsSpans(t *testing.T) {
+	computes(t)
 	file := filepath.Join(t.TempDir(), "r.jsonl.gz")
 	var out, notes bytes.Buffer
 	if status := run(t.Context(), []string{"demo", "--hours=0.05", "--write-recording=" + file}, &out, &notes); status != 0 {

@@ -62,6 +62,7 @@ func unmatchedRecording(t *testing.T) string {
 }
 
 func TestExplainSpans(t *testing.T) {
+	computes(t)
 	config := writeFile(t, "w.yaml", chatConfig+"spans: {listen: \"127.0.0.1:4318\"}\n")
 	unmatched := unmatchedRecording(t)
 	for name, o := range map[string]explainOptions{

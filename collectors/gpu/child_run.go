@@ -111,6 +111,22 @@ func pump(r io.Reader, frames chan<- *frame.Frame, broken chan<- error, stop <-c
 	}
 }
 
+// rest takes what a child wrote before it ended, and is in the pipe still. Another process may hold the pipe open.
+func (c *Child) rest(frames <-chan *frame.Frame, broken <-chan error) {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	for {
+		select {
+		case f := <-frames:
+			c.take(f)
+		case <-broken:
+			return
+		case <-late.C:
+			return
+		}
+	}
+}
+
 // watch takes frames until the child ends (gone, with its status) or has to be ended. why is empty where its exit status
 // will tell.
 func (c *Child) watch(ctx context.Context, frames <-chan *frame.Frame, broken, exited <-chan error) (why ending, brought time.Duration, status error, gone bool) {
@@ -134,6 +150,7 @@ func (c *Child) watch(ctx context.Context, frames <-chan *frame.Frame, broken, e
 			}
 			return why, brought, status, gone
 		case status = <-exited:
+			c.rest(frames, broken)
 			return ending{}, brought, status, true
 		case <-late.C:
 			limit := c.limit()
