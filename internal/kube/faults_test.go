@@ -44,8 +44,8 @@ func TestFaults(t *testing.T) {
 			w.Fail(nil)
 			w.after(idleLimit + time.Minute)
 			w.holds(true, "a=red b=blue")
-			if w.box.replaced != 1 {
-				w.Errorf("listed %d times", w.box.replaced)
+			if lists, _ := w.box.told(); lists != 1 {
+				w.Errorf("listed %d times", lists)
 			}
 		},
 		"a watch that is taken and not answered is given up": func(w *world) {

@@ -19,8 +19,8 @@ func TestFollow(t *testing.T) {
 			w.holds(true, "a=green b=blue")
 			w.Delete("serving", "a")
 			w.holds(true, "b=blue")
-			if w.box.replaced != 1 {
-				w.Errorf("listed %d times", w.box.replaced)
+			if lists, _ := w.box.told(); lists != 1 {
+				w.Errorf("listed %d times", lists)
 			}
 			w.said(1, "the Kubernetes API is followed")
 		},
@@ -43,8 +43,8 @@ func TestFollow(t *testing.T) {
 			w.after(5 * time.Second)
 			w.Put(object("a", "red"))
 			w.holds(true, "a=red")
-			if w.box.replaced != 1 {
-				w.Errorf("listed %d times", w.box.replaced)
+			if lists, _ := w.box.told(); lists != 1 {
+				w.Errorf("listed %d times", lists)
 			}
 		},
 		"a connection that breaks within an event is taken up again where it was": func(w *world) {
@@ -55,8 +55,8 @@ func TestFollow(t *testing.T) {
 			w.Delete("serving", "a")
 			w.after(10 * time.Second)
 			w.holds(true, "b=blue")
-			if w.box.replaced != 1 {
-				w.Errorf("listed %d times", w.box.replaced)
+			if lists, _ := w.box.told(); lists != 1 {
+				w.Errorf("listed %d times", lists)
 			}
 			w.said(0, "is not followed")
 		},
@@ -73,8 +73,8 @@ func TestFollow(t *testing.T) {
 			w.wire.cut(false)
 			w.after(3 * time.Minute)
 			w.holds(true, "b=blue")
-			if w.box.replaced != 2 {
-				w.Errorf("listed %d times", w.box.replaced)
+			if lists, _ := w.box.told(); lists != 2 {
+				w.Errorf("listed %d times", lists)
 			}
 			w.said(1, "is not followed")
 			w.said(2, "the Kubernetes API is followed")
@@ -87,8 +87,8 @@ func TestFollow(t *testing.T) {
 			w.Forget()
 			w.after(10 * time.Second)
 			w.holds(true, "a=red")
-			if w.box.replaced != 2 {
-				w.Errorf("listed %d times", w.box.replaced)
+			if lists, _ := w.box.told(); lists != 2 {
+				w.Errorf("listed %d times", lists)
 			}
 			w.said(0, "is not followed")
 		},
@@ -109,8 +109,8 @@ func TestFollow(t *testing.T) {
 			if _, watches, _ := w.Asked(); watches != 1 {
 				w.Errorf("%d watches in half an hour", watches)
 			}
-			if age := time.Since(w.box.state().Heard); w.box.words < 30 {
-				w.Errorf("%d words, the last %v ago", w.box.words, age)
+			if _, words := w.box.told(); words < 30 {
+				w.Errorf("%d words", words)
 			}
 		},
 		"a list grows old: what no event told is found": func(w *world) {

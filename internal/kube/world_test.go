@@ -96,6 +96,13 @@ func (b *box) state() State {
 	return b.states[len(b.states)-1]
 }
 
+// told is how many lists the box was given, and how often it was told how the following stands.
+func (b *box) told() (lists, words int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.replaced, b.words
+}
+
 // world is an API server, and somebody who follows it, within a bubble of synctest.
 type world struct {
 	*testing.T
