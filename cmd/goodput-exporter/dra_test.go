@@ -3,18 +3,14 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/config"
@@ -25,46 +21,12 @@ import (
 // pool node-a by a resource claim.
 func claimingKubelet(t *testing.T) (socket string) {
 	t.Helper()
-	field := func(m []byte, n protowire.Number, v []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(m, n, protowire.BytesType), v)
-	}
-	text := func(n protowire.Number, v string) []byte { return field(nil, n, []byte(v)) }
+	text := func(n protowire.Number, v string) []byte { return protoField(nil, n, []byte(v)) }
 	device := append(append(text(2, "gpu.nvidia.com"), text(3, "node-a")...), text(4, "gpu-3")...)
-	container := field(text(1, "vllm"), 5, field(append(text(2, "gpu-claim"), text(3, "serving")...), 4, device))
-	list := field(nil, 1, field(append(text(1, "acme-0"), text(2, "serving")...), 3, container))
+	container := protoField(text(1, "vllm"), 5, protoField(append(text(2, "gpu-claim"), text(3, "serving")...), 4, device))
+	list := protoField(nil, 1, protoField(append(text(1, "acme-0"), text(2, "serving")...), 3, container))
 
-	socket = filepath.Join(t.TempDir(), "kubelet.sock")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer(grpc.ForceServerCodecV2(bytesAsTheyAre{}), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
-		var asked []byte
-		if err := s.RecvMsg(&asked); err != nil {
-			return err
-		}
-		if method, _ := grpc.MethodFromServerStream(s); strings.HasSuffix(method, "/List") {
-			return s.SendMsg(list)
-		}
-		return s.SendMsg([]byte(nil))
-	}))
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(server.Stop)
-	return socket
-}
-
-// bytesAsTheyAre is a codec of messages that are bytes already.
-type bytesAsTheyAre struct{}
-
-func (bytesAsTheyAre) Name() string { return "proto" }
-
-func (bytesAsTheyAre) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
-}
-
-func (bytesAsTheyAre) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
-	return nil
+	return kubeletThatLists(t, list)
 }
 
 // slicesServer is an API server that has one ResourceSlice, for whoever may read it.

@@ -2,16 +2,11 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/goodput-exporter/goodput-exporter/exporter/sim"
 )
@@ -19,31 +14,11 @@ import (
 // kubeletOf listens on a unix socket and lists one pod with a container that holds a GPU, as device plugins give it.
 func kubeletOf(t *testing.T, namespace, pod, uuid string) (socket string) {
 	t.Helper()
-	field := func(m []byte, n protowire.Number, v []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(m, n, protowire.BytesType), v)
-	}
-	device := field(field(nil, 1, []byte("nvidia.com/gpu")), 2, []byte(uuid))
-	container := field(field(nil, 1, []byte("vllm")), 2, device)
-	list := field(nil, 1, field(field(field(nil, 1, []byte(pod)), 2, []byte(namespace)), 3, container))
+	device := protoField(protoField(nil, 1, []byte("nvidia.com/gpu")), 2, []byte(uuid))
+	container := protoField(protoField(nil, 1, []byte("vllm")), 2, device)
+	list := protoField(nil, 1, protoField(protoField(protoField(nil, 1, []byte(pod)), 2, []byte(namespace)), 3, container))
 
-	socket = filepath.Join(t.TempDir(), "kubelet.sock")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer(grpc.ForceServerCodecV2(bytesAsTheyAre{}), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
-		var asked []byte
-		if err := s.RecvMsg(&asked); err != nil {
-			return err
-		}
-		if method, _ := grpc.MethodFromServerStream(s); strings.HasSuffix(method, "/List") {
-			return s.SendMsg(list)
-		}
-		return s.SendMsg([]byte(nil))
-	}))
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(server.Stop)
-	return socket
+	return kubeletThatLists(t, list)
 }
 
 // TestAPodsGPUsAreItsEngines: from the API server, the kubelet and the page of the node's GPUs, to the series that joins them. The
