@@ -3,8 +3,6 @@ package deploy
 import (
 	"strings"
 	"testing"
-
-	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 // TestContradictions gives the chart values that its schema allows and that cannot work together. Each is refused by name,
@@ -44,11 +42,8 @@ func TestContradictions(t *testing.T) {
 		"a limit that goodput-dcgm leaves nothing": {"{config: {gpu: {source: dcgm}}, dcgm: {image: dcgm}, resources: {limits: {memory: 128Mi}}}", "128Mi leaves the exporter 6 MiB", "give it more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = rendered(values, release)
+			values := valuesOf(t, []byte(c.values))
+			_, err := rendered(values, release)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.remedy) {
 				t.Errorf("says %v, want %q and the remedy %q", err, c.want, c.remedy)
 			}
@@ -74,14 +69,7 @@ func TestValuesTogether(t *testing.T) {
 		"rules in Prometheus's own form":                {`prometheusRule: {enabled: true, rules: "groups: [{name: a, rules: [{alert: Mine, expr: up}]}]"}`, "alert: Mine", "alert: GoodputCollapse"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := rendered(values, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := renderedWith(t, c.values)
 			text := stream(files)
 			if !strings.Contains(string(text), c.want) {
 				t.Errorf("no %q in\n%s", c.want, text)
@@ -108,14 +96,7 @@ func TestRulesOfOtherObjectives(t *testing.T) {
 		"others, and the rules made for them": {own + `prometheusRule: {enabled: true, rules: "groups: [{name: a, rules: [{alert: GoodputErrorBudgetBurn, expr: up, labels: {slo: chat}}]}]"}`, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := rendered(values, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := renderedWith(t, c.values)
 			if got := strings.Contains(string(stream(files)), "alert: GoodputErrorBudgetBurn"); got != c.burn {
 				t.Errorf("an alert on an objective: %v", got)
 			}
@@ -138,14 +119,7 @@ func TestCredentialsOfNobody(t *testing.T) {
 		"nowhere":                   {"{}", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := rendered(values, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := renderedWith(t, c.values)
 			if got := strings.Contains(files["goodput-exporter/templates/NOTES.txt"], "config.engines.access go to no pod"); got != c.says {
 				t.Errorf("the notes warn: %v", got)
 			}
@@ -166,14 +140,7 @@ func TestNoSecondHostEngine(t *testing.T) {
 		"an engine of its own":  {"{config: {gpu: {source: dcgm, dcgm: {embedded: true, address: null}}}, dcgm: {libraryHostPath: /opt/dcgm}}", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := rendered(values, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := renderedWith(t, c.values)
 			text := string(stream(files))
 			if got := strings.Contains(text, "-dcgm\""); got != c.child {
 				t.Errorf("the image has the child in it: %v", got)

@@ -62,6 +62,26 @@ func renderedBy(c *helm.Chart, values map[string]any, name string) (map[string]s
 	return engine.Render(c, all)
 }
 
+// valuesOf reads values.
+func valuesOf(t testing.TB, text []byte) chartutil.Values {
+	t.Helper()
+	values, err := chartutil.ReadValues(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// renderedWith renders the chart with the values of a text.
+func renderedWith(t testing.TB, text string) map[string]string {
+	t.Helper()
+	files, err := rendered(valuesOf(t, []byte(text)), release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // stream is all objects of a render, in the order of their files.
 func stream(files map[string]string) []byte {
 	var b strings.Builder
@@ -76,11 +96,7 @@ func stream(files map[string]string) []byte {
 // setOfValues reads testdata/helm/NAME.values.yaml.
 func setOfValues(t testing.TB, name string) map[string]any {
 	t.Helper()
-	values, err := chartutil.ReadValues(read(t, "testdata/helm/"+name+".values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
+	return valuesOf(t, read(t, "testdata/helm/"+name+".values.yaml"))
 }
 
 func TestEverySetOfValuesIsRendered(t *testing.T) {

@@ -47,10 +47,7 @@ func TestTypos(t *testing.T) {
 		"a tag that is a number, as YAML reads it": {"{image: {tag: 1.2}}", "/image/tag"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := valuesOf(t, []byte(c.values))
 			if _, err := rendered(values, release); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("says %v, want something about %s", err, c.says)
 			}
@@ -71,10 +68,7 @@ func TestSchemaTakesGoodConfigurations(t *testing.T) {
 	for _, file := range append(files, tree+"/exporter/config/reference.yaml") {
 		// Helm makes true and false of on and off before anybody sees them, and the exporter would refuse these.
 		text := regexp.MustCompile(`profiling: (on|off)\b`).ReplaceAll(read(t, file), []byte(`profiling: "$1"`))
-		config, err := chartutil.ReadValues(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := valuesOf(t, text)
 		if err := chartutil.ValidateAgainstSchema(c, chartutil.Values{"config": config.AsMap()}); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -91,10 +85,7 @@ func TestSchemaKnowsEveryValue(t *testing.T) {
 	if err := yaml.Unmarshal(read(t, chart+"/values.schema.json"), &schema); err != nil {
 		t.Fatal(err)
 	}
-	values, err := chartutil.ReadValues(read(t, chart+"/values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := valuesOf(t, read(t, chart+"/values.yaml"))
 	delete(schema.Properties, "global") // Helm's own, for a chart that has this one inside
 	there, known := slices.Sorted(maps.Keys(values)), slices.Sorted(maps.Keys(schema.Properties))
 	if !slices.Equal(there, known) || schema.AdditionalProperties || len(there) < 30 {
@@ -123,14 +114,7 @@ func TestNotes(t *testing.T) {
 		"with spans":                               {`{config: {spans: {listen: ":4318"}}}`, []string{"goodput-exporter-otlp.goodput-system.svc", "engine-flags"}, []string{"4317"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(c.values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := rendered(values, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := renderedWith(t, c.values)
 			notes := files["goodput-exporter/templates/NOTES.txt"]
 			for _, want := range c.says {
 				if !strings.Contains(notes, want) {

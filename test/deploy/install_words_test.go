@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -74,10 +73,7 @@ func TestInstallNames(t *testing.T) {
 			t.Errorf("there is no alert %s", name)
 		}
 	}
-	values, err := chartutil.ReadValues(read(t, chart+"/values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := valuesOf(t, read(t, chart+"/values.yaml"))
 	seen := 0
 	for _, word := range regexp.MustCompile("`([a-zA-Z_]+(?:\\[\\])?(?:\\.[a-zA-Z_]+)*)(?:: [^`]*)?`").FindAllStringSubmatch(g.text, -1) {
 		key := word[1]
@@ -120,10 +116,7 @@ func TestInstallBlocks(t *testing.T) {
 	}
 	for i, block := range g.blocks["values.yaml"] {
 		t.Run(fmt.Sprintf("values %d", i+1), func(t *testing.T) {
-			values, err := chartutil.ReadValues([]byte(block))
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := valuesOf(t, []byte(block))
 			if err := renders(values, release); err != nil {
 				t.Error(err)
 			}
