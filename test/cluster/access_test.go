@@ -14,6 +14,14 @@ const (
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1"
 
+// open has the exporter's account, its right to follow all pods, a token for it, and the namespace serving.
+func (c *cluster) open() {
+	c.newAccount()
+	c.allow()
+	c.tokenFile("")
+	c.namespace("serving")
+}
+
 // newAccount makes the exporter's namespace and service account as deploy/kustomize/base has them, and returns the uid of the
 // account.
 func (c *cluster) newAccount() (uid string) {

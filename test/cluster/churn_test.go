@@ -12,10 +12,7 @@ import (
 // TestChurn has a thousand pods come, change and go in random order, beside those of another node.
 func TestChurn(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	f := newFront(t, c)
 	w := watch(t, c, f, nil)
 	w.up(soon, true)
@@ -66,10 +63,7 @@ func TestChurn(t *testing.T) {
 // TestDelay measures how long it takes from the server's word that a pod runs, or is to go, until it is known.
 func TestDelay(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	w := watch(t, c, newFront(t, c), nil)
 	w.up(soon, true)
 	var came, went []time.Duration
@@ -127,10 +121,7 @@ func TestManyPods(t *testing.T) {
 }
 
 func manyPods(t *testing.T, c *cluster, pages int) {
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	for i := range 1100 {
 		p := engine("serving", fmt.Sprintf("pod-%04d", i), address(i))
 		if i%20 != 0 {

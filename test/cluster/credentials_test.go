@@ -128,10 +128,7 @@ func TestTokens(t *testing.T) {
 // exporter runs.
 func TestAuthorityChanges(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	c.add(engine("serving", "acme", address(1)), true)
 	w := watch(t, c, newFront(t, c), func(cfg *kubernetes.Config) { cfg.API.Server = c.base })
 	w.becomes(soon, "serving.acme:8000")

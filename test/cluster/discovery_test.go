@@ -11,10 +11,7 @@ const soon = 5 * time.Second
 // TestPodsOfANode walks through what happens to the pods of a node, as a real API server tells it.
 func TestPodsOfANode(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	first := engine("serving", "first", address(1))
 	uid := c.add(first, true)
 	elsewhere := engine("serving", "elsewhere", address(2))

@@ -13,10 +13,7 @@ import (
 // TestServerIsKilled: an API server that dies takes no engine with it, and what happened meanwhile is known soon after.
 func TestServerIsKilled(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	acme, beta := engine("serving", "acme", address(1)), engine("serving", "beta", address(2))
 	c.add(acme, true)
 	c.add(beta, true)
@@ -46,10 +43,7 @@ func TestServerIsKilled(t *testing.T) {
 // TestAnotherServer: of several API servers over one etcd, one takes over where another has died, with nothing listed anew.
 func TestAnotherServer(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	acme := engine("serving", "acme", address(1))
 	c.add(acme, true)
 	f := newFront(t, c)
@@ -74,10 +68,7 @@ func TestAnotherServer(t *testing.T) {
 // TestServerHangs: a server that takes a request and says nothing is not waited for, for ever.
 func TestServerHangs(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	acme := engine("serving", "acme", address(1))
 	c.add(acme, true)
 	f := newFront(t, c)
@@ -108,10 +99,7 @@ func TestCompaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, flags...)
-			c.newAccount()
-			c.allow()
-			c.tokenFile("")
-			c.namespace("serving")
+			c.open()
 			acme, beta := engine("serving", "acme", address(1)), engine("serving", "beta", address(2))
 			c.add(acme, true)
 			c.add(beta, true)
@@ -162,10 +150,7 @@ func (c *cluster) history(from string) string {
 // on from there for as long as the server remembers.
 func TestBookmarks(t *testing.T) {
 	c := newCluster(t)
-	c.newAccount()
-	c.allow()
-	c.tokenFile("")
-	c.namespace("serving")
+	c.open()
 	c.add(engine("serving", "acme", address(1)), true)
 	f := newFront(t, c)
 	w := watch(t, c, f, nil)
